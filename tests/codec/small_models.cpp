@@ -1,0 +1,185 @@
+#include "tests/codec/small_models.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "core/safetensors.h"
+#include "tests/random.h"
+
+namespace tessera::test {
+namespace {
+
+// Collects random tensors and writes them as a file.
+class Maker {
+ public:
+  void add(const std::string& name, const Shape& shape, float scale, float offset = 0) {
+    std::vector<float> values = random_floats(static_cast<std::size_t>(shape.size()), ++seed_, scale);
+    for (float& value : values) value += offset;
+    set(name, shape, std::move(values));
+  }
+  void set(const std::string& name, const Shape& shape, std::vector<float> values) {
+    shapes_[name] = shape;
+    values_[name] = std::move(values);
+  }
+  // [out, in, kernel] with a spread that keeps the level of what goes through.
+  void conv(const std::string& name, int out, int in, int kernel) {
+    add(name, {out, in, kernel}, 1.7f / std::sqrt(static_cast<float>(in * kernel)));
+  }
+  std::string file(const Metadata& metadata = {}) const {
+    std::vector<NamedTensor> tensors;
+    for (const auto& [name, values] : values_) {
+      tensors.push_back({name, DType::f32, shapes_.at(name), std::as_bytes(std::span(values))});
+    }
+    std::string bytes;
+    const ByteSink sink = [&](std::span<const std::byte> part) -> Result<void> {
+      bytes.append(reinterpret_cast<const char*>(part.data()), part.size());
+      return {};
+    };
+    write_safetensors(sink, tensors, metadata).value();
+    return bytes;
+  }
+
+ private:
+  std::map<std::string, Shape> shapes_;
+  std::map<std::string, std::vector<float>> values_;
+  std::uint64_t seed_ = 0;
+};
+
+std::string number(int value) { return std::to_string(value); }
+
+// encoder and decoder; `normalized` stores weight_g and weight_v as EnCodec does.
+void add_seanet(Maker& make, int filters, int dimension, int last_kernel, bool normalized, bool shortcut, int lstm_layers) {
+  const int ratios[] = {4, 3, 2, 2};  // the decoder's
+  const auto conv = [&](const std::string& name, int out, int in, int kernel, bool transposed = false) {
+    const int first = transposed ? in : out, second = transposed ? out : in;
+    make.conv(name + (normalized ? ".weight_v" : ".weight"), first, second, kernel);
+    if (normalized) make.add(name + ".weight_g", {first, 1, 1}, 0.1f, 1.0f);
+    make.add(name + ".bias", {out}, 0.1f);
+  };
+  const auto residual = [&](const std::string& name, int channels) {
+    conv(name + ".block.1.conv", channels / 2, channels, 3);
+    conv(name + ".block.3.conv", channels, channels / 2, 1);
+    if (shortcut) conv(name + ".shortcut.conv", channels, channels, 1);
+  };
+  const auto lstm = [&](const std::string& name, int channels) {
+    for (int i = 0; i < lstm_layers; ++i) {
+      for (const char* part : {"ih", "hh"}) {
+        make.add(name + ".lstm.weight_" + part + "_l" + number(i), {4 * channels, channels}, 1.5f / std::sqrt(static_cast<float>(channels)));
+        make.add(name + ".lstm.bias_" + part + "_l" + number(i), {4 * channels}, 0.1f);
+      }
+    }
+  };
+  int index = 0, channels = filters;
+  const auto encoder = [&](int i) { return "encoder.layers." + number(i); };
+  conv(encoder(index++) + ".conv", channels, 1, 7);
+  for (int i = 3; i >= 0; --i) {
+    residual(encoder(index), channels);
+    conv(encoder(index + 2) + ".conv", 2 * channels, channels, 2 * ratios[i]);
+    index += 3;
+    channels *= 2;
+  }
+  if (lstm_layers) lstm(encoder(index++), channels);
+  conv(encoder(index + 1) + ".conv", dimension, channels, last_kernel);
+
+  index = 0;
+  const auto decoder = [&](int i) { return "decoder.layers." + number(i); };
+  conv(decoder(index++) + ".conv", channels, dimension, 7);
+  if (lstm_layers) lstm(decoder(index++), channels);
+  for (const int ratio : ratios) {
+    conv(decoder(index + 1) + ".conv", channels / 2, channels, 2 * ratio, /*transposed=*/true);
+    residual(decoder(index + 2), channels / 2);
+    index += 3;
+    channels /= 2;
+  }
+  conv(decoder(index + 1) + ".conv", 1, channels, last_kernel);
+}
+
+std::string mimi_weights() {
+  constexpr int kChannels = 64, kHidden = 96, kDim = 16, kSize = 50;
+  Maker make;
+  add_seanet(make, 4, kChannels, 3, false, false, 0);
+  for (const char* side : {"encoder_transformer", "decoder_transformer"}) {
+    for (int i = 0; i < 2; ++i) {
+      const std::string layer = std::string(side) + ".layers." + number(i);
+      for (const char* part : {"q", "k", "v", "o"}) make.add(layer + ".self_attn." + part + "_proj.weight", {kChannels, kChannels}, 0.2f);
+      make.add(layer + ".mlp.fc1.weight", {kHidden, kChannels}, 0.2f);
+      make.add(layer + ".mlp.fc2.weight", {kChannels, kHidden}, 0.2f);
+      for (const char* part : {".input_layernorm", ".post_attention_layernorm"}) {
+        make.add(layer + part + ".weight", {kChannels}, 0.1f, 1.0f);
+        make.add(layer + part + ".bias", {kChannels}, 0.1f);
+      }
+      make.add(layer + ".self_attn_layer_scale.scale", {kChannels}, 0.1f, 0.5f);
+      make.add(layer + ".mlp_layer_scale.scale", {kChannels}, 0.1f, 0.5f);
+    }
+  }
+  make.conv("downsample.conv.weight", kChannels, kChannels, 4);
+  make.add("upsample.conv.weight", {kChannels, 1, 4}, 1.0f);
+  const auto quantizer = [&](const std::string& name, int codebooks) {
+    make.conv(name + ".input_proj.weight", kDim, kChannels, 1);
+    make.conv(name + ".output_proj.weight", kChannels, kDim, 1);
+    for (int i = 0; i < codebooks; ++i) {
+      make.add(name + ".layers." + number(i) + ".codebook.embed_sum", {kSize, kDim}, 2.0f);
+      make.add(name + ".layers." + number(i) + ".codebook.cluster_usage", {kSize}, 0.5f, 2.0f);
+    }
+  };
+  quantizer("quantizer.semantic_residual_vector_quantizer", 1);
+  quantizer("quantizer.acoustic_residual_vector_quantizer", 3);
+  return make.file();
+}
+
+std::string encodec_weights() {
+  Maker make;
+  add_seanet(make, 4, 16, 7, true, true, 2);
+  for (int i = 0; i < 4; ++i) make.add("quantizer.layers." + number(i) + ".codebook.embed", {40, 16}, 1.0f);
+  return make.file();
+}
+
+std::string tessera_weights() {
+  constexpr int kHop = 40, kWidth = 24, kLatent = 16;
+  Maker make;
+  make.add("transform.basis", {kHop, 2 * kHop}, 0.2f);
+  make.add("transform.scale", {kHop}, 0.5f, 2.0f);
+  const auto conv = [&](const std::string& name, int out, int in, int kernel) {
+    make.conv(name + ".weight", out, in, kernel);
+    make.add(name + ".bias", {out}, 0.1f);
+  };
+  const auto block = [&](const std::string& name) {
+    conv(name + ".conv1", kWidth, kWidth, 3);
+    conv(name + ".conv2", kWidth, kWidth, 1);
+  };
+  conv("encoder.in", kWidth, kHop, 1);
+  block("encoder.block0");
+  conv("encoder.out", kLatent, kWidth, 1);
+  conv("decoder.in", kWidth, kLatent, 1);
+  block("decoder.block0");
+  conv("decoder.out", kHop, kWidth, 1);
+  for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
+  return make.file({{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":40,"window":80,"pre_skip":40,
+    "codebooks":4,"codebook_size":30,"latent":16,
+    "encoder":[{"block":"transform"},{"block":"conv","name":"encoder.in","in":40,"out":24,"kernel":1,"dilation":1},
+               {"block":"residual","name":"encoder.block0","channels":24,"kernel":3,"dilation":2},
+               {"block":"conv","name":"encoder.out","in":24,"out":16,"kernel":1,"dilation":1}],
+    "decoder":[{"block":"conv","name":"decoder.in","in":16,"out":24,"kernel":1,"dilation":1},
+               {"block":"residual","name":"decoder.block0","channels":24,"kernel":3,"dilation":4},
+               {"block":"conv","name":"decoder.out","in":24,"out":40,"kernel":1,"dilation":1},
+               {"block":"inverse_transform"}]})"}});
+}
+
+}  // namespace
+
+const std::vector<std::string>& small_model_names() {
+  static const std::vector<std::string> names{"mimi", "encodec", "tessera"};
+  return names;
+}
+
+std::string small_weights(const std::string& family) {
+  return family == "mimi" ? mimi_weights() : family == "encodec" ? encodec_weights() : tessera_weights();
+}
+
+std::shared_ptr<const Codec> small_model(const std::string& family, const LoadOptions& options) {
+  const std::string file = small_weights(family);
+  return Codec::parse(std::as_bytes(std::span(file)), "small " + family, options).value();
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,3 @@
+#include "codec/media/source.h"
+#include "core/tensor.h"
+#include "train/loss.h"

@@ -1,0 +1,3 @@
+#pragma once
+#include "codec/codec.h"
+#include "core/tensor.h"
