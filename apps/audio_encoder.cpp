@@ -81,7 +81,7 @@ Result<EncodedAudio> encode_audio(AudioReader& reader, std::shared_ptr<const Cod
   if (reader.frames()) total_s = static_cast<double>(*reader.frames()) / info.sample_rate_hz;
 
   EncodedAudio done;
-  Progress progress("encoding", total_s, report.progress());
+  Progress progress("encoding", report.progress());
   ChannelEncoder encoder(std::move(codec), reader.channels(), options);
   std::vector<float> block(channels *
                            static_cast<std::size_t>(options.max_frames_per_step * info.samples_per_frame));
@@ -98,7 +98,7 @@ Result<EncodedAudio> encode_audio(AudioReader& reader, std::shared_ptr<const Cod
     if (auto pushed = encoder.push(std::span(block).first(*read * channels), end, sink); !pushed)
       return pushed.error();
     done.samples += static_cast<std::int64_t>(*read);
-    progress.update(done.seconds(info));
+    progress.update(done.seconds(info), total_s);
   }
   done.frames = encoder.frames();
   done.wall_s = progress.elapsed_s();

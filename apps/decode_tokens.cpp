@@ -48,8 +48,8 @@ Result<Decoded> decode_tokens(const DecodeOptions& options, TokenFormat format,
   auto writer = create_output(options, info, layout.channels, session.interrupt);
   if (!writer) return writer.error();
 
-  Progress progress("decoding", static_cast<double>(tokens->frames) / info.frame_rate_hz(),
-                    session.report.progress());
+  Progress progress("decoding", session.report.progress());
+  const double total_s = static_cast<double>(tokens->frames) / info.frame_rate_hz();
   const StreamOptions stream = stream_options(info, 0, options.codec.threads);
   AudioDecoder decoder(codec, layout.channels, stream, *writer);
   std::vector<std::int32_t> block;  // [frames, channels, codebooks]
@@ -64,7 +64,7 @@ Result<Decoded> decode_tokens(const DecodeOptions& options, TokenFormat format,
       }
     }
     if (auto pushed = decoder.push(block, done.codebooks); !pushed) return pushed.error();
-    progress.update(static_cast<double>(decoder.samples()) / info.sample_rate_hz);
+    progress.update(static_cast<double>(decoder.samples()) / info.sample_rate_hz, total_s);
   }
   const auto length = decoder.finish(std::nullopt);
   if (!length) return length.error();

@@ -13,19 +13,22 @@
 namespace tessera::app {
 namespace {
 
-// Longest gap that is filled: its length comes from the file, and a forged one must not fill the disk.
-constexpr std::int64_t kMostLostSeconds = 12 * 3600;
+// As much is concealed in all, and as much again as was decoded: the length of a gap comes from the file, and
+// a forged one must not fill the disk.
+constexpr std::int64_t kLostSeconds = 3600;
 
 // One stream of a .tsr file after another, each with fresh state.
 class TsrDecoding {
  public:
-  TsrDecoding(const DecodeOptions& options, TsrReader& reader, std::shared_ptr<const Codec> codec,
-              Report& report)
+  /// `bytes`: of the whole input, if known.
+  TsrDecoding(const DecodeOptions& options, TsrReader& reader, std::optional<std::uint64_t> bytes,
+              std::shared_ptr<const Codec> codec, Report& report)
       : options_(options),
         reader_(reader),
+        bytes_(bytes),
         codec_(std::move(codec)),
         report_(report),
-        progress_("decoding", total_s(), report.progress()) {}
+        progress_("decoding", report.progress()) {}
 
   Result<Decoded> run(AudioWriter& writer) {
     const TsrHeader& header = reader_.header();
@@ -54,7 +57,7 @@ class TsrDecoding {
       const TsrSegment& segment = **next;
       auto decoded = segment.lost ? lost(segment, decoder) : decoder.push(segment.tokens, segment.codebooks);
       if (!decoded) return decoded;
-      progress_.update(seconds(done_.samples + decoder.samples()));
+      show_progress(seconds(done_.samples + decoder.samples()));
     }
     std::optional<std::int64_t> total;
     if (reader_.total_samples()) total = static_cast<std::int64_t>(*reader_.total_samples());
@@ -72,7 +75,9 @@ class TsrDecoding {
 
   Result<void> lost(const TsrSegment& segment, AudioDecoder& decoder) {
     const CodecInfo& info = codec_->info();
-    const std::int64_t most = kMostLostSeconds * info.sample_rate_hz / info.samples_per_frame;
+    const std::int64_t passed = (done_.samples + decoder.samples()) / info.samples_per_frame;
+    const std::int64_t hour = kLostSeconds * info.sample_rate_hz / info.samples_per_frame;
+    const std::int64_t most = std::max<std::int64_t>(0, hour + passed - 2 * done_.lost_frames);
     const auto frames =
         static_cast<std::int64_t>(std::min<std::uint64_t>(segment.frames, static_cast<std::uint64_t>(most)));
     const double from = std::max(0.0, seconds(done_.samples + decoder.samples()));
@@ -95,13 +100,19 @@ class TsrDecoding {
     return static_cast<double>(samples) / codec_->info().sample_rate_hz;
   }
 
-  std::optional<double> total_s() const {
-    if (!reader_.total_samples()) return std::nullopt;
-    return static_cast<double>(*reader_.total_samples()) / reader_.header().sample_rate_hz;
+  // The length stands at the end of the file: until then it is guessed from the part of the bytes that is
+  // done.
+  void show_progress(double done_s) {
+    std::optional<double> total_s;
+    if (bytes_ && reader_.bytes() > 0) {
+      total_s = done_s * static_cast<double>(*bytes_) / static_cast<double>(reader_.bytes());
+    }
+    progress_.update(done_s, total_s);
   }
 
   const DecodeOptions& options_;
   TsrReader& reader_;
+  std::optional<std::uint64_t> bytes_;
   std::shared_ptr<const Codec> codec_;
   Report& report_;
   Progress progress_;
@@ -114,6 +125,7 @@ Result<Decoded> decode_tsr(const DecodeOptions& options, std::shared_ptr<const C
                            Session& session) {
   auto source = file_source(options.input);
   if (!source) return source.error();
+  const auto bytes = source->size;
   auto reader = TsrReader::open(std::move(*source));
   const std::string name = options.input == "-" ? "standard input" : options.input;
   if (!reader) return Error{reader.error().code, name + ": " + reader.error().message};
@@ -125,7 +137,7 @@ Result<Decoded> decode_tsr(const DecodeOptions& options, std::shared_ptr<const C
   }
   auto writer = create_output(options, codec->info(), header.channels, session.interrupt);
   if (!writer) return writer.error();
-  return TsrDecoding(options, *reader, std::move(codec), session.report).run(*writer);
+  return TsrDecoding(options, *reader, bytes, std::move(codec), session.report).run(*writer);
 }
 
 }  // namespace tessera::app

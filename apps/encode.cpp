@@ -1,6 +1,8 @@
 // tessera encode IN OUT.tsr: sound to a file of tokens.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "apps/audio_encoder.h"
@@ -11,6 +13,19 @@
 #include "core/atomic_file.h"
 
 namespace tessera::app {
+namespace {
+
+// A name with another ending is most likely a slip, and would replace a recording. Pipes and devices may be
+// called anything.
+Result<void> check_ending(const std::string& output) {
+  std::error_code error;
+  const auto status = std::filesystem::status(output, error);
+  const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  if (output == "-" || output.ends_with(".tsr") || special) return {};
+  return Error{ErrorCode::usage, output + ": expected a file ending in .tsr, or - for a pipe"};
+}
+
+}  // namespace
 
 Result<ExitCode> run(const EncodeOptions& options, Session& session) {
   Report& report = session.report;
@@ -18,6 +33,7 @@ Result<ExitCode> run(const EncodeOptions& options, Session& session) {
     return Error{ErrorCode::usage, "--json: standard output is already OUT"};
   }
   if (auto distinct = check_not_same(options.input, options.output); !distinct) return distinct.error();
+  if (auto checked = check_ending(options.output); !checked) return checked.error();
   auto codec = load_codec(options.codec, CodecParts::encoder);
   if (!codec) return codec.error();
   const CodecInfo& info = (*codec)->info();

@@ -37,7 +37,7 @@ void Interrupt::guard(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (path == "-") return;
-  const fs::path target = fs::weakly_canonical(path, error);
+  const fs::path target = fs::weakly_canonical(fs::absolute(path), error);
   const std::lock_guard lock(mutex_);
   if (!error) folder_ = target.parent_path().string();
 }

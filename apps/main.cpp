@@ -3,7 +3,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
+#include <new>
+#include <string>
 #include <variant>
 
 #include "apps/commands.h"
@@ -19,7 +22,9 @@ bool reader_is_gone() {
 }
 
 ExitCode fail_with(const Report& report, const Error& error) {
-  if (error.code != ErrorCode::io || !reader_is_gone()) report.error(error.message);
+  const bool is_output =
+      error.code == ErrorCode::io && error.message.find("standard output") != std::string::npos;
+  if (!is_output || !reader_is_gone()) report.error(error.message);
   return exit_code_of(error.code);
 }
 
@@ -34,7 +39,9 @@ ExitCode run_program(int argc, char** argv) {
   Session session{report, interrupt};
   try {
     const auto result = std::visit([&](const auto& parsed) { return run(parsed, session); }, *command);
-    return result ? *result : fail_with(report, result.error());
+    if (!result) return fail_with(report, result.error());
+    if (std::ferror(stdout) != 0) return fail_with(report, {ErrorCode::io, "cannot write standard output"});
+    return *result;
   } catch (const std::bad_alloc&) {
     report.error("out of memory");
   } catch (const std::exception& error) {

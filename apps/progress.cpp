@@ -9,8 +9,7 @@
 
 namespace tessera::app {
 
-Progress::Progress(std::string verb, std::optional<double> total_s, bool enabled)
-    : verb_(std::move(verb)), total_s_(total_s), enabled_(enabled) {}
+Progress::Progress(std::string verb, bool enabled) : verb_(std::move(verb)), enabled_(enabled) {}
 
 Progress::~Progress() {
   clear();
@@ -20,11 +19,11 @@ double Progress::elapsed_s() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
-void Progress::update(double done_s) {
+void Progress::update(double done_s, std::optional<double> total_s) {
   if (!enabled_ || Clock::now() < next_) return;
   next_ = Clock::now() + std::chrono::milliseconds(250);
   shown_ = true;
-  std::fprintf(stderr, "\r%s\x1b[K", progress_line(verb_, done_s, total_s_, elapsed_s()).c_str());
+  std::fprintf(stderr, "\r%s\x1b[K", progress_line(verb_, done_s, total_s, elapsed_s()).c_str());
   std::fflush(stderr);
 }
 

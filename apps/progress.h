@@ -9,15 +9,15 @@ namespace tessera::app {
 
 class Progress {
  public:
-  /// `total_s`: length of the audio if known. Shows nothing unless `enabled`, nothing in the first second.
-  Progress(std::string verb, std::optional<double> total_s, bool enabled);
+  /// Shows nothing unless `enabled`, and nothing in the first second.
+  Progress(std::string verb, bool enabled);
   /// Takes the line away.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done_s` seconds of audio are done. Cheap enough for every block.
-  void update(double done_s);
+  /// `done_s` seconds of audio are done, of `total_s` if that is known. Cheap enough for every block.
+  void update(double done_s, std::optional<double> total_s);
   /// Takes the line away, before other lines are printed.
   void clear();
   /// Wall seconds since construction.
@@ -27,7 +27,6 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   std::string verb_;
-  std::optional<double> total_s_;
   bool enabled_;
   bool shown_ = false;
   Clock::time_point start_ = Clock::now();

@@ -25,13 +25,15 @@ void expect_frames(const Layer* network, const RowRatio& expected) {
   if (!network) return;
   const RowRatio ratio = network->ratio();
   if (ratio.up != expected.up || ratio.down != expected.down) {
-    throw ResultError({ErrorCode::format, "expected a network with " + std::to_string(expected.up) + " rows out for " +
-                                              std::to_string(expected.down) + " in, got one with " +
-                                              std::to_string(ratio.up) + " for " + std::to_string(ratio.down)});
+    throw ResultError({ErrorCode::format, "expected a network with " + std::to_string(expected.up) +
+                                              " rows out for " + std::to_string(expected.down) +
+                                              " in, got one with " + std::to_string(ratio.up) + " for " +
+                                              std::to_string(ratio.down)});
   }
 }
 
-Result<std::unique_ptr<Model>> build(const SafeTensors& file, const std::string& folder, const LoadOptions& options) {
+Result<std::unique_ptr<Model>> build(const SafeTensors& file, const std::string& folder,
+                                     const LoadOptions& options) {
   for (const Family& family : families()) {
     if (!family.matches(file)) continue;
     try {
@@ -44,11 +46,14 @@ Result<std::unique_ptr<Model>> build(const SafeTensors& file, const std::string&
       info.weights_hash = weights_hash(file);
       info.parameters = count_parameters(file);
       info.codebooks = model->quantizer->codebooks();
-      for (int i = 0; i < info.codebooks; ++i) info.codebook_sizes.push_back(model->quantizer->codebook_size(i));
+      for (int i = 0; i < info.codebooks; ++i)
+        info.codebook_sizes.push_back(model->quantizer->codebook_size(i));
       return model;
     } catch (const ResultError& error) {
-      return error.error();
-    } catch (const UsageError& error) {  // sizes that do not fit one another: the file's fault, not the caller's
+      const bool named = error.error().message.starts_with(file.name());
+      return Error{error.error().code, (named ? "" : file.name() + ": ") + error.error().message};
+    } catch (
+        const UsageError& error) {  // sizes that do not fit one another: the file's fault, not the caller's
       return Error{ErrorCode::format, file.name() + ": " + error.what()};
     }
   }
@@ -83,7 +88,8 @@ Result<std::shared_ptr<const Codec>> Codec::load(const std::string& path, const 
   return wrap(build(**file, folder.empty() ? "." : folder.string(), options));
 }
 
-Result<std::shared_ptr<const Codec>> Codec::parse(std::span<const std::byte> bytes, const std::string& name, const LoadOptions& options) {
+Result<std::shared_ptr<const Codec>> Codec::parse(std::span<const std::byte> bytes, const std::string& name,
+                                                  const LoadOptions& options) {
   const auto file = SafeTensors::parse(bytes, name);
   if (!file) return file.error();
   return wrap(build(**file, "", options));
@@ -93,9 +99,15 @@ Result<std::shared_ptr<const Codec>> Codec::builtin(const LoadOptions& options) 
   return parse(builtin_model(), kBuiltinName, options);
 }
 
-const CodecInfo& Codec::info() const { return model_->info; }
+const CodecInfo& Codec::info() const {
+  return model_->info;
+}
 
-Encoder Codec::encoder(const StreamOptions& options) const { return Encoder(shared_from_this(), options); }
-Decoder Codec::decoder(const StreamOptions& options) const { return Decoder(shared_from_this(), options); }
+Encoder Codec::encoder(const StreamOptions& options) const {
+  return Encoder(shared_from_this(), options);
+}
+Decoder Codec::decoder(const StreamOptions& options) const {
+  return Decoder(shared_from_this(), options);
+}
 
 }  // namespace tessera

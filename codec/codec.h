@@ -5,8 +5,9 @@
 //   encoder.push(pcm, [&](const tessera::Frame& frame) { use(frame.tokens); });
 //   encoder.flush([&](const tessera::Frame& frame) { use(frame.tokens); });
 //
-// A loaded codec is immutable and shared by any number of streams; a stream's state is one flat block. Any split of the
-// input, any batch, number of threads and instruction set gives the same bits. docs/quickstart.md shows more.
+// A loaded codec is immutable and shared by any number of streams; a stream's state is one flat block. Any
+// split of the input, any batch, number of threads and instruction set gives the same bits.
+// docs/quickstart.md shows more.
 #pragma once
 
 #include <cstddef>
@@ -27,16 +28,18 @@ struct Model;  // codec/model.h: the layers of a loaded codec
 
 /// What a loaded codec is.
 struct CodecInfo {
-  std::string family;              ///< "mimi", "encodec", "tessera"
-  std::string name;                ///< where the weights came from: a file name, or "tessera_speech (built in)"
-  std::uint64_t weights_hash = 0;  ///< of the tensors, whatever the layout of the file and the precision in memory
+  std::string family;  ///< "mimi", "encodec", "tessera"
+  std::string name;    ///< where the weights came from: a file name, or "tessera_speech (built in)"
+  std::uint64_t weights_hash =
+      0;  ///< of the tensors, whatever the layout of the file and the precision in memory
   std::int64_t parameters = 0;
   int sample_rate_hz = 0;
   int samples_per_frame = 0;
   int codebooks = 0;                ///< the most there are
   std::vector<int> codebook_sizes;  ///< [codebooks]
-  int pre_skip = 0;                 ///< samples of delay; the decoder drops them, the encoder codes as many past the end
-  int latency_samples = 0;          ///< algorithmic latency: from a sample's arrival to the latest frame it waits for, and back
+  int pre_skip = 0;  ///< samples of delay; the decoder drops them, the encoder codes as many past the end
+  int latency_samples =
+      0;  ///< algorithmic latency: from a sample's arrival to the latest frame it waits for, and back
 
   double frame_rate_hz() const { return static_cast<double>(sample_rate_hz) / samples_per_frame; }
   /// Bits of the packed tokens per second with the first `count` codebooks; a file adds its container.
@@ -47,8 +50,8 @@ struct CodecInfo {
 
 /// The tokens of one frame of one stream, valid during the call that hands it over.
 struct Frame {
-  std::int64_t index = 0;               ///< from 0
-  std::span<const std::int32_t> tokens = {}; ///< one per codebook, the first codebook first
+  std::int64_t index = 0;                     ///< from 0
+  std::span<const std::int32_t> tokens = {};  ///< one per codebook, the first codebook first
 };
 
 struct LoadOptions {
@@ -61,7 +64,8 @@ struct LoadOptions {
 struct StreamOptions {
   int codebooks = 0;  ///< encode with the first so many; 0: all
   int threads = 1;    ///< 0: as many as there are cores
-  int max_frames_per_step = 16;  ///< longer pushes run in steps of so many frames: more is faster for files and takes more memory
+  int max_frames_per_step =
+      16;  ///< longer pushes run in steps of so many frames: more is faster for files and takes more memory
 };
 
 using FrameSink = FunctionRef<void(const Frame&)>;
@@ -73,7 +77,8 @@ class Decoder;
 /// A loaded codec: const and thread-safe. The shared_ptr keeps it alive as long as a stream uses it.
 class Codec : public std::enable_shared_from_this<Codec> {
  public:
-  /// Loads a weights file of any known family, in its published layout. Errors: io, format, unsupported, mismatch.
+  /// Loads a weights file of any known family, in its published layout. Errors: io, format, unsupported,
+  /// mismatch.
   static Result<std::shared_ptr<const Codec>> load(const std::string& path, const LoadOptions& options = {});
   /// The same from memory, which is not needed afterwards; `name` stands for the file name.
   static Result<std::shared_ptr<const Codec>> parse(std::span<const std::byte> file, const std::string& name,

@@ -15,7 +15,8 @@ ConfigFile::ConfigFile(const std::string& folder, const std::string& model_type)
   std::ifstream stream(path_);
   if (!stream) throw ResultError({ErrorCode::io, path_ + ": cannot be read"});
   nlohmann::json json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) throw ResultError({ErrorCode::format, path_ + ": expected a JSON object, got something else"});
+  if (!json.is_object())
+    throw ResultError({ErrorCode::format, path_ + ": expected a JSON object, got something else"});
   if (json.value("model_type", nlohmann::json()) == model_type) json_ = std::move(json);
 }
 
@@ -23,7 +24,8 @@ double ConfigFile::number(const char* key, double otherwise) const {
   const auto found = json_.find(key);
   if (found == json_.end() || found->is_null()) return otherwise;
   if (found->is_number()) return found->get<double>();
-  throw ResultError({ErrorCode::format, path_ + ": expected a number under \"" + key + "\", got " + found->dump()});
+  throw ResultError(
+      {ErrorCode::format, path_ + ": expected a number under \"" + key + "\", got " + found->dump()});
 }
 
 int ConfigFile::integer(const char* key, int otherwise) const {

@@ -8,8 +8,8 @@ namespace tessera {
 
 class ConfigFile {
  public:
-  /// folder/config.json if it is there and its "model_type" is `model_type`; otherwise an empty one. `folder` "" has none.
-  /// Throws ResultError: io (cannot be read), format (not JSON).
+  /// folder/config.json if it is there and its "model_type" is `model_type`; otherwise an empty one. `folder`
+  /// "" has none. Throws ResultError: io (cannot be read), format (not JSON).
   ConfigFile(const std::string& folder, const std::string& model_type);
 
   /// The number under `key`, or `otherwise` if there is none. Throws ResultError (format) for anything else.

@@ -10,7 +10,9 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
 
 // Frames that a decoder's layers may hold back at the start of a stream.
 constexpr int kMaxHoldback = 15;
@@ -19,11 +21,11 @@ constexpr double kFadeSeconds = 0.12;
 
 // At the start of a decoder's state; then the last frame's latent, then the network's state.
 struct alignas(64) Header {
-  std::int64_t frames;      // taken so far, concealed ones included
-  std::int64_t skipped;     // samples dropped so far, up to pre_skip
-  std::int32_t lost;        // frames concealed since the last real one
-  std::int32_t waiting;     // frames that the network still holds back
-  float gain;               // at the end of the last frame given out
+  std::int64_t frames;        // taken so far, concealed ones included
+  std::int64_t skipped;       // samples dropped so far, up to pre_skip
+  std::int32_t lost;          // frames concealed since the last real one
+  std::int32_t waiting;       // frames that the network still holds back
+  float gain;                 // at the end of the last frame given out
   float gains[kMaxHoldback];  // of the frames held back, the oldest first
 };
 
@@ -35,14 +37,17 @@ struct DecoderBatch::Impl {
   Impl(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options)
       : slots(codec, StreamKind::decoder, codec->model().decoder.get(), max_streams, options) {
     if (network().holdback() > kMaxHoldback) {
-      fail("decoder", "at most " + std::to_string(kMaxHoldback) + " frames held back", std::to_string(network().holdback()));
+      fail("decoder", "at most " + std::to_string(kMaxHoldback) + " frames held back",
+           std::to_string(network().holdback()));
     }
     const std::size_t streams = to_size(max_streams);
     slots.allocate(network_offset() + network().state_bytes(),
-                   Workspace::padded(streams * sizeof(Cursor)) + Workspace::padded(streams * sizeof(std::byte*)) +
-                       2 * Workspace::padded(streams) + sequences_bytes(max_streams, slots.max_frames, quantizer().dimension()) +
+                   Workspace::padded(streams * sizeof(Cursor)) +
+                       Workspace::padded(streams * sizeof(std::byte*)) + 2 * Workspace::padded(streams) +
+                       sequences_bytes(max_streams, slots.max_frames, quantizer().dimension()) +
                        Workspace::padded(streams * to_size(slots.max_frames + kMaxHoldback) * sizeof(float)) +
-                       network().workspace_bytes(max_streams, slots.max_frames) + quantizer().workspace_bytes(slots.max_frames));
+                       network().workspace_bytes(max_streams, slots.max_frames) +
+                       quantizer().workspace_bytes(slots.max_frames));
   }
 
   const Layer& network() const { return *slots.model().decoder; }
@@ -77,19 +82,26 @@ struct DecoderBatch::Impl {
     std::byte* state = slots.state(input.stream).data();
     const std::int64_t first = header(state).frames + input.lost;
     if (input.tokens.size() % to_size(codebooks)) {
-      return Error{ErrorCode::format, "expected whole frames of " + std::to_string(codebooks) + " tokens, got " +
-                                          std::to_string(input.tokens.size()) + " tokens"};
+      return Error{ErrorCode::format, "expected whole frames of " + std::to_string(codebooks) +
+                                          " tokens, got " + std::to_string(input.tokens.size()) + " tokens"};
     }
     for (std::size_t i = 0; i < input.tokens.size(); ++i) {
       const std::size_t codebook = i % to_size(codebooks);
       const int size = slots.info().codebook_sizes[codebook];
       if (input.tokens[i] < 0 || input.tokens[i] >= size) {
-        return Error{ErrorCode::format, "frame " + std::to_string(first + static_cast<std::int64_t>(i / to_size(codebooks))) +
-                                            ", codebook " + std::to_string(codebook) + ": expected a token from 0 to " +
-                                            std::to_string(size - 1) + ", got " + std::to_string(input.tokens[i])};
+        return Error{ErrorCode::format,
+                     "frame " + std::to_string(first + static_cast<std::int64_t>(i / to_size(codebooks))) +
+                         ", codebook " + std::to_string(codebook) + ": expected a token from 0 to " +
+                         std::to_string(size - 1) + ", got " + std::to_string(input.tokens[i])};
       }
     }
-    return Cursor{&input, state, input.tokens.data(), input.lost, static_cast<std::int64_t>(input.tokens.size() / to_size(codebooks)), codebooks, false};
+    return Cursor{&input,
+                  state,
+                  input.tokens.data(),
+                  input.lost,
+                  static_cast<std::int64_t>(input.tokens.size() / to_size(codebooks)),
+                  codebooks,
+                  false};
   }
 
   // Writes the latents of the stream's next frames, `count` of them, and the gains that they end with.
@@ -119,7 +131,8 @@ struct DecoderBatch::Impl {
     cursor.frames -= real;
   }
 
-  Result<void> step(std::span<const DecoderInput> inputs, FunctionRef<void(int, std::span<const float>)> sink) {
+  Result<void> step(std::span<const DecoderInput> inputs,
+                    FunctionRef<void(int, std::span<const float>)> sink) {
     Workspace& workspace = *slots.workspace;
     workspace.clear();
     slots.expect_distinct(inputs);
@@ -183,18 +196,21 @@ struct DecoderBatch::Impl {
   }
 
   // Fades and hands over decoded samples; gains has one value per frame that was waiting, these frames first.
-  void give(const Cursor& cursor, const float* gains, std::span<float> pcm, FunctionRef<void(int, std::span<const float>)> sink) const {
+  void give(const Cursor& cursor, const float* gains, std::span<float> pcm,
+            FunctionRef<void(int, std::span<const float>)> sink) const {
     Header& head = header(cursor.state);
     const std::size_t hop = to_size(slots.info().samples_per_frame);
     const int frames = static_cast<int>(pcm.size() / hop);
     for (int i = 0; i < frames; ++i) {
-      if (head.gain != 1.0f || gains[i] != 1.0f) ramp(head.gain, gains[i], pcm.data() + to_size(i) * hop, hop, 1);
+      if (head.gain != 1.0f || gains[i] != 1.0f)
+        ramp(head.gain, gains[i], pcm.data() + to_size(i) * hop, hop, 1);
       head.gain = gains[i];
     }
     head.waiting -= frames;
     std::fill(std::begin(head.gains), std::end(head.gains), 0.0f);
     std::copy_n(gains + frames, head.waiting, head.gains);
-    const std::int64_t drop = std::min<std::int64_t>(slots.info().pre_skip - head.skipped, static_cast<std::int64_t>(pcm.size()));
+    const std::int64_t drop =
+        std::min<std::int64_t>(slots.info().pre_skip - head.skipped, static_cast<std::int64_t>(pcm.size()));
     head.skipped += drop;
     pcm = pcm.subspan(to_size(drop));
     if (!pcm.empty()) sink(cursor.input->stream, pcm);
@@ -207,8 +223,12 @@ DecoderBatch::DecoderBatch(DecoderBatch&&) noexcept = default;
 DecoderBatch& DecoderBatch::operator=(DecoderBatch&&) noexcept = default;
 DecoderBatch::~DecoderBatch() = default;
 
-const CodecInfo& DecoderBatch::info() const { return impl_->slots.info(); }
-int DecoderBatch::codebooks() const { return impl_->slots.codebooks; }
+const CodecInfo& DecoderBatch::info() const {
+  return impl_->slots.info();
+}
+int DecoderBatch::codebooks() const {
+  return impl_->slots.codebooks;
+}
 
 int DecoderBatch::open() {
   const int stream = impl_->slots.take();
@@ -216,10 +236,15 @@ int DecoderBatch::open() {
   return stream;
 }
 
-void DecoderBatch::close(int stream) { impl_->slots.free(stream); }
-State& DecoderBatch::state(int stream) { return impl_->slots.state(stream); }
+void DecoderBatch::close(int stream) {
+  impl_->slots.free(stream);
+}
+State& DecoderBatch::state(int stream) {
+  return impl_->slots.state(stream);
+}
 
-Result<void> DecoderBatch::step(std::span<const DecoderInput> inputs, FunctionRef<void(int, std::span<const float>)> sink) {
+Result<void> DecoderBatch::step(std::span<const DecoderInput> inputs,
+                                FunctionRef<void(int, std::span<const float>)> sink) {
   return impl_->step(inputs, sink);
 }
 

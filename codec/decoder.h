@@ -12,11 +12,11 @@ namespace tessera {
 
 /// What one stream of a batch brings to a step.
 struct DecoderInput {
-  int stream = 0;                        ///< as DecoderBatch::open() named it; at most once per step
+  int stream = 0;                             ///< as DecoderBatch::open() named it; at most once per step
   std::span<const std::int32_t> tokens = {};  ///< whole frames, one after the other, `codebooks` tokens each
-  int codebooks = 0;                     ///< tokens per frame; 0: the number the batch was opened with
-  int lost = 0;                          ///< frames missing before these: concealed
-  bool end = false;                      ///< the stream ends after these
+  int codebooks = 0;                          ///< tokens per frame; 0: the number the batch was opened with
+  int lost = 0;                               ///< frames missing before these: concealed
+  bool end = false;                           ///< the stream ends after these
 };
 
 /// Many streams of one codec; see EncoderBatch.
@@ -32,9 +32,10 @@ class DecoderBatch {
   int open();
   void close(int stream);
   State& state(int stream);
-  /// Decodes each input; `sink(stream, pcm)` gets the samples as they come, the codec's delay dropped. Error (format): a
-  /// token outside its codebook, or tokens that are no whole frames; no stream has moved then.
-  Result<void> step(std::span<const DecoderInput> inputs, FunctionRef<void(int, std::span<const float>)> sink);
+  /// Decodes each input; `sink(stream, pcm)` gets the samples as they come, the codec's delay dropped. Error
+  /// (format): a token outside its codebook, or tokens that are no whole frames; no stream has moved then.
+  Result<void> step(std::span<const DecoderInput> inputs,
+                    FunctionRef<void(int, std::span<const float>)> sink);
 
  private:
   struct Impl;
@@ -48,7 +49,8 @@ class Decoder {
 
   const CodecInfo& info() const { return batch_.info(); }
   int codebooks() const { return batch_.codebooks(); }
-  /// Decodes one frame of 1 to info().codebooks tokens. Error (format): a token outside its codebook; nothing moved then.
+  /// Decodes one frame of 1 to info().codebooks tokens. Error (format): a token outside its codebook; nothing
+  /// moved then.
   Result<void> push(const Frame& frame, PcmSink sink);
   /// Decodes whole frames of codebooks() tokens each.
   Result<void> push(std::span<const std::int32_t> tokens, PcmSink sink);

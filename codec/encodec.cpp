@@ -22,7 +22,8 @@ SeanetOptions shape_of(const Weights& weights) {
   for (const char* layer : {"12", "9", "6", "3"}) {
     options.ratios.push_back(weights.extent(stored(std::string("encoder.layers.") + layer + ".conv"), 2) / 2);
   }
-  while (weights.has("encoder.layers.13.lstm.weight_ih_l" + std::to_string(options.lstm_layers))) ++options.lstm_layers;
+  while (weights.has("encoder.layers.13.lstm.weight_ih_l" + std::to_string(options.lstm_layers)))
+    ++options.lstm_layers;
   return options;
 }
 
@@ -41,10 +42,11 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string& folder,
   Weights weights(file, options.weights);
   const SeanetOptions shape = shape_of(weights);
   const ConfigFile config(folder, "encodec");
-  const int sample_rate_hz = config.integer("sampling_rate", 24000), channels = config.integer("audio_channels", 1);
+  const int sample_rate_hz = config.integer("sampling_rate", 24000),
+            channels = config.integer("audio_channels", 1);
   if (channels != 1 || sample_rate_hz < 1) {
-    throw ResultError({ErrorCode::unsupported,
-                       "encodec: expected the causal mono model, got one for " + std::to_string(channels) + " channels"});
+    throw ResultError({ErrorCode::unsupported, "encodec: expected the causal mono model, got one for " +
+                                                   std::to_string(channels) + " channels"});
   }
 
   auto model = std::make_unique<Model>();
@@ -65,6 +67,7 @@ bool matches(const SafeTensors& file) {
 
 }  // namespace
 
-const Family encodec_family{"encodec", "Meta's EnCodec, the causal 24 kHz model: 75 Hz, any bandwidth", matches, build};
+const Family encodec_family{"encodec", "Meta's EnCodec, the causal 24 kHz model: 75 Hz, any bandwidth",
+                            matches, build};
 
 }  // namespace tessera

@@ -9,7 +9,9 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
 
 // At the start of an encoder's state; then samples_per_frame waiting samples, then the network's state.
 struct alignas(64) Header {
@@ -29,9 +31,10 @@ struct EncoderBatch::Impl {
     const int frames = network().max_rows(rows) * max_streams;
     const std::size_t streams = to_size(max_streams);
     slots.allocate(network_offset() + network().state_bytes(),
-                   Workspace::padded(streams * sizeof(Cursor)) + Workspace::padded(streams * sizeof(std::byte*)) +
-                       2 * Workspace::padded(streams) + sequences_bytes(max_streams, rows, 1) +
-                       network().workspace_bytes(max_streams, rows) + slots.model().quantizer->workspace_bytes(frames) +
+                   Workspace::padded(streams * sizeof(Cursor)) +
+                       Workspace::padded(streams * sizeof(std::byte*)) + 2 * Workspace::padded(streams) +
+                       sequences_bytes(max_streams, rows, 1) + network().workspace_bytes(max_streams, rows) +
+                       slots.model().quantizer->workspace_bytes(frames) +
                        Workspace::padded(to_size(frames) * to_size(slots.codebooks) * sizeof(std::int32_t)));
   }
 
@@ -61,7 +64,8 @@ struct EncoderBatch::Impl {
     head.samples += static_cast<std::int64_t>(input.pcm.size());
     const bool pad = input.end && slots.model().end == StreamEnd::zero_pad;
     const std::int64_t whole = slots.info().frames_for(head.samples) * slots.info().samples_per_frame;
-    return {&input, state, static_cast<std::int64_t>(input.pcm.size()), pad ? whole - head.samples : 0, false};
+    return {&input, state, static_cast<std::int64_t>(input.pcm.size()), pad ? whole - head.samples : 0,
+            false};
   }
 
   // The rows of this stream's next run, and whether it ends with them. No rows: nothing (more) to run.
@@ -76,10 +80,12 @@ struct EncoderBatch::Impl {
   // Moves `rows` samples of the stream to x. Samples that are no numbers count as silence.
   void take(Cursor& cursor, int rows, float* x) const {
     Header& head = header(cursor.state);
-    const std::int64_t old = std::min<std::int64_t>(head.waiting, rows), fresh = std::min(cursor.pcm, rows - old);
+    const std::int64_t old = std::min<std::int64_t>(head.waiting, rows),
+                       fresh = std::min(cursor.pcm, rows - old);
     std::memcpy(x, waiting(cursor.state), to_size(old) * sizeof(float));
     const auto pcm = cursor.input->pcm.last(to_size(cursor.pcm));
-    std::transform(pcm.begin(), pcm.begin() + fresh, x + old, [](float sample) { return std::isfinite(sample) ? sample : 0.0f; });
+    std::transform(pcm.begin(), pcm.begin() + fresh, x + old,
+                   [](float sample) { return std::isfinite(sample) ? sample : 0.0f; });
     std::fill(x + old + fresh, x + rows, 0.0f);
     head.waiting -= old;
     cursor.pcm -= fresh;
@@ -96,7 +102,8 @@ struct EncoderBatch::Impl {
                    [](float sample) { return std::isfinite(sample) ? sample : 0.0f; });
     head.waiting += cursor.pcm;
     // What no longer waits is cleared: equal histories give equal states, however they were split.
-    std::fill(waiting(cursor.state) + head.waiting, waiting(cursor.state) + slots.info().samples_per_frame, 0.0f);
+    std::fill(waiting(cursor.state) + head.waiting, waiting(cursor.state) + slots.info().samples_per_frame,
+              0.0f);
   }
 
   void step(std::span<const EncoderInput> inputs, FunctionRef<void(int, const Frame&)> sink) {
@@ -104,7 +111,8 @@ struct EncoderBatch::Impl {
     workspace.clear();
     slots.expect_distinct(inputs);
     const auto cursors = workspace.array<Cursor>(Workspace::Side::low, inputs.size());
-    std::transform(inputs.begin(), inputs.end(), cursors.begin(), [&](const EncoderInput& input) { return begin(input); });
+    std::transform(inputs.begin(), inputs.end(), cursors.begin(),
+                   [&](const EncoderInput& input) { return begin(input); });
     while (run(cursors, sink)) {
     }
   }
@@ -143,12 +151,15 @@ struct EncoderBatch::Impl {
     return any;
   }
 
-  void encode(const Sequences& x, std::span<Cursor> cursors, std::span<std::byte*> states, FunctionRef<void(int, const Frame&)> sink) {
+  void encode(const Sequences& x, std::span<Cursor> cursors, std::span<std::byte*> states,
+              FunctionRef<void(int, const Frame&)> sink) {
     StepContext context{*slots.workspace, slots.pool};
     const Sequences latents = network().step(x, States(states, network_offset()), context);
     const std::size_t count = to_size(slots.codebooks);
-    const auto tokens = slots.workspace->array<std::int32_t>(Workspace::Side::low, to_size(latents.total()) * count);
-    slots.model().quantizer->encode(latents.rows.f32(), latents.total(), slots.codebooks, tokens.data(), context);
+    const auto tokens =
+        slots.workspace->array<std::int32_t>(Workspace::Side::low, to_size(latents.total()) * count);
+    slots.model().quantizer->encode(latents.rows.f32(), latents.total(), slots.codebooks, tokens.data(),
+                                    context);
     const std::int32_t* next = tokens.data();
     for (std::size_t i = 0; i < cursors.size(); ++i) {
       for (int frame = 0; frame < latents.lengths[i]; ++frame, next += count) {
@@ -164,8 +175,12 @@ EncoderBatch::EncoderBatch(EncoderBatch&&) noexcept = default;
 EncoderBatch& EncoderBatch::operator=(EncoderBatch&&) noexcept = default;
 EncoderBatch::~EncoderBatch() = default;
 
-const CodecInfo& EncoderBatch::info() const { return impl_->slots.info(); }
-int EncoderBatch::codebooks() const { return impl_->slots.codebooks; }
+const CodecInfo& EncoderBatch::info() const {
+  return impl_->slots.info();
+}
+int EncoderBatch::codebooks() const {
+  return impl_->slots.codebooks;
+}
 
 int EncoderBatch::open() {
   const int stream = impl_->slots.take();
@@ -173,8 +188,12 @@ int EncoderBatch::open() {
   return stream;
 }
 
-void EncoderBatch::close(int stream) { impl_->slots.free(stream); }
-State& EncoderBatch::state(int stream) { return impl_->slots.state(stream); }
+void EncoderBatch::close(int stream) {
+  impl_->slots.free(stream);
+}
+State& EncoderBatch::state(int stream) {
+  return impl_->slots.state(stream);
+}
 
 void EncoderBatch::step(std::span<const EncoderInput> inputs, FunctionRef<void(int, const Frame&)> sink) {
   impl_->step(inputs, sink);

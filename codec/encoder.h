@@ -12,13 +12,13 @@ namespace tessera {
 
 /// What one stream of a batch brings to a step.
 struct EncoderInput {
-  int stream = 0;              ///< as EncoderBatch::open() named it; at most once per step
+  int stream = 0;                   ///< as EncoderBatch::open() named it; at most once per step
   std::span<const float> pcm = {};  ///< mono, at the codec's sample rate, nominally -1 to 1; any length
-  bool end = false;            ///< the stream ends after this PCM
+  bool end = false;                 ///< the stream ends after this PCM
 };
 
-/// Many streams of one codec. A stream gives the same bits alone and in any company. Streams may join, leave and idle (be
-/// left out of a step) at any time. Nothing is allocated in step().
+/// Many streams of one codec. A stream gives the same bits alone and in any company. Streams may join, leave
+/// and idle (be left out of a step) at any time. Nothing is allocated in step().
 class EncoderBatch {
  public:
   /// Up to `max_streams` streams at once.
@@ -33,8 +33,8 @@ class EncoderBatch {
   int open();
   void close(int stream);
   State& state(int stream);
-  /// Pushes each input to its stream; `sink(stream, frame)` gets every frame that is complete. A stream that ended starts
-  /// anew with its next PCM.
+  /// Pushes each input to its stream; `sink(stream, frame)` gets every frame that is complete. A stream that
+  /// ended starts anew with its next PCM.
   void step(std::span<const EncoderInput> inputs, FunctionRef<void(int, const Frame&)> sink);
 
  private:

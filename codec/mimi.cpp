@@ -29,7 +29,8 @@ MimiShape shape_of(const Weights& weights) {
   shape.seanet.filters = weights.extent("encoder.layers.0.conv.weight", 0);
   shape.seanet.dimension = weights.extent("encoder.layers.14.conv.weight", 0);
   for (const char* layer : {"12", "9", "6", "3"}) {
-    shape.seanet.ratios.push_back(weights.extent(std::string("encoder.layers.") + layer + ".conv.weight", 2) / 2);
+    shape.seanet.ratios.push_back(weights.extent(std::string("encoder.layers.") + layer + ".conv.weight", 2) /
+                                  2);
   }
   shape.codebook_dim = weights.extent("quantizer.semantic_residual_vector_quantizer.input_proj.weight", 0);
   return shape;
@@ -43,8 +44,11 @@ Weight scaled_rows(Weight weight, const Weight& scale) {
   return weight;
 }
 
-TransformerLayerWeights transformer_layer(const std::string& name, int channels, const AttentionOptions& attention, Weights& weights) {
-  const auto get = [&](const std::string& part, const Shape& shape) { return weights.get(name + part, shape); };
+TransformerLayerWeights transformer_layer(const std::string& name, int channels,
+                                          const AttentionOptions& attention, Weights& weights) {
+  const auto get = [&](const std::string& part, const Shape& shape) {
+    return weights.get(name + part, shape);
+  };
   const auto norm = [&](const std::string& part) {
     return NormWeights{get(part + ".weight", {channels}).values, get(part + ".bias", {channels}).values};
   };
@@ -55,8 +59,10 @@ TransformerLayerWeights transformer_layer(const std::string& name, int channels,
     qkv.bf16 = one.bf16;
   }
   const int hidden = weights.extent(name + ".mlp.fc1.weight", 0);
-  const Weight out = scaled_rows(get(".self_attn.o_proj.weight", {channels, channels}), get(".self_attn_layer_scale.scale", {channels}));
-  const Weight down = scaled_rows(get(".mlp.fc2.weight", {channels, hidden}), get(".mlp_layer_scale.scale", {channels}));
+  const Weight out = scaled_rows(get(".self_attn.o_proj.weight", {channels, channels}),
+                                 get(".self_attn_layer_scale.scale", {channels}));
+  const Weight down =
+      scaled_rows(get(".mlp.fc2.weight", {channels, hidden}), get(".mlp_layer_scale.scale", {channels}));
   return {.norm1 = norm(".input_layernorm"),
           .qkv = {weights.matrix(qkv, channels, 3 * channels), {}},
           .out = {weights.matrix(out, channels, channels), {}},
@@ -65,24 +71,28 @@ TransformerLayerWeights transformer_layer(const std::string& name, int channels,
           .down = {weights.matrix(down, hidden, channels), {}}};
 }
 
-std::unique_ptr<Layer> transformer(const std::string& name, int channels, const MimiConfig& config, Weights& weights) {
-  const AttentionOptions attention{
-      .heads = config.heads, .kv_heads = config.heads, .head_dim = channels / config.heads, .window = config.window};
+std::unique_ptr<Layer> transformer(const std::string& name, int channels, const MimiConfig& config,
+                                   Weights& weights) {
+  const AttentionOptions attention{.heads = config.heads,
+                                   .kv_heads = config.heads,
+                                   .head_dim = channels / config.heads,
+                                   .window = config.window};
   std::vector<TransformerLayerWeights> layers;
   for (int i = 0;; ++i) {
     const std::string layer = name + ".layers." + std::to_string(i);
     if (i > 0 && !weights.has(layer + ".mlp.fc1.weight")) break;
     layers.push_back(transformer_layer(layer, channels, attention, weights));
   }
-  return std::make_unique<Transformer>(TransformerOptions{.channels = channels,
-                                                          .hidden = weights.extent(name + ".layers.0.mlp.fc1.weight", 0),
-                                                          .attention = attention,
-                                                          .theta = config.theta,
-                                                          .rope = RopeLayout::half,
-                                                          .norm = NormKind::layer_norm,
-                                                          .norm_eps = static_cast<float>(config.norm_eps),
-                                                          .activation = Activation::gelu},
-                                       std::move(layers));
+  return std::make_unique<Transformer>(
+      TransformerOptions{.channels = channels,
+                         .hidden = weights.extent(name + ".layers.0.mlp.fc1.weight", 0),
+                         .attention = attention,
+                         .theta = config.theta,
+                         .rope = RopeLayout::half,
+                         .norm = NormKind::layer_norm,
+                         .norm_eps = static_cast<float>(config.norm_eps),
+                         .activation = Activation::gelu},
+      std::move(layers));
 }
 
 SplitResidualVq::Half quantizer_half(const std::string& name, const MimiShape& shape, Weights& weights) {
@@ -101,7 +111,8 @@ SplitResidualVq::Half quantizer_half(const std::string& name, const MimiShape& s
   }
   const Weight in = weights.get(name + ".input_proj.weight", {dim, channels, 1});
   const Weight out = weights.get(name + ".output_proj.weight", {channels, dim, 1});
-  return {ResidualVq(std::move(codebooks)), weights.matrix(in, channels, dim), weights.matrix(out, dim, channels)};
+  return {ResidualVq(std::move(codebooks)), weights.matrix(in, channels, dim),
+          weights.matrix(out, dim, channels)};
 }
 
 MimiConfig read_config(const std::string& folder, int channels) {
@@ -112,11 +123,13 @@ MimiConfig read_config(const std::string& folder, int channels) {
                           .theta = file.number("rope_theta", 10000),
                           .norm_eps = file.number("norm_eps", 1e-5)};
   const bool fits = config.sample_rate_hz > 0 && config.heads > 0 && channels % config.heads == 0 &&
-                    channels / config.heads % 16 == 0 && config.window > 0 && config.window <= 1 << 16 && config.theta > 0 && config.norm_eps > 0;
+                    channels / config.heads % 16 == 0 && config.window > 0 && config.window <= 1 << 16 &&
+                    config.theta > 0 && config.norm_eps > 0;
   if (!fits) {
-    throw ResultError({ErrorCode::mismatch, "mimi: " + std::to_string(config.heads) + " heads do not fit " +
-                                                std::to_string(channels) +
-                                                " channels; a reduced model needs its config.json beside it"});
+    throw ResultError(
+        {ErrorCode::mismatch, "mimi: " + std::to_string(config.heads) + " heads do not fit " +
+                                  std::to_string(channels) +
+                                  " channels; a reduced model needs its config.json beside it"});
   }
   return config;
 }
@@ -129,7 +142,8 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string& folder,
   const MimiConfig config = read_config(folder, channels);
 
   auto model = std::make_unique<Model>();
-  const int hop = 2 * seanet_hop(shape.seanet);  // 2: the resampling convolution between SEANet and the quantizer
+  const int hop =
+      2 * seanet_hop(shape.seanet);  // 2: the resampling convolution between SEANet and the quantizer
   model->info.sample_rate_hz = config.sample_rate_hz;
   model->info.samples_per_frame = hop;
   model->info.latency_samples = hop;
@@ -151,7 +165,8 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string& folder,
     auto decoder = std::make_unique<Sequential>();
     const Weight up = weights.get("upsample.conv.weight", {channels, 1, 4});
     decoder->add<DepthwiseConv1d>(
-        Conv1dOptions{.in_channels = channels, .out_channels = channels, .kernel = 4, .stride = 2, .groups = channels},
+        Conv1dOptions{
+            .in_channels = channels, .out_channels = channels, .kernel = 4, .stride = 2, .groups = channels},
         /*transposed=*/true, up.values, std::span<const float>());
     decoder->add(transformer("decoder_transformer", channels, config, weights));
     decoder->add(seanet_decoder(shape.seanet, "decoder", weights));
@@ -164,11 +179,13 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string& folder,
 }
 
 bool matches(const SafeTensors& file) {
-  return file.find("quantizer.semantic_residual_vector_quantizer.input_proj.weight") || has_kyutai_names(file);
+  return file.find("quantizer.semantic_residual_vector_quantizer.input_proj.weight") ||
+         has_kyutai_names(file);
 }
 
 }  // namespace
 
-const Family mimi_family{"mimi", "kyutai's Mimi: 24 kHz speech, 12.5 Hz, semantic and acoustic codebooks", matches, build};
+const Family mimi_family{"mimi", "kyutai's Mimi: 24 kHz speech, 12.5 Hz, semantic and acoustic codebooks",
+                         matches, build};
 
 }  // namespace tessera

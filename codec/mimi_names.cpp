@@ -40,7 +40,8 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 std::string seanet_name(std::string name) {
   const std::size_t number = name.find(".layers.") + 8;
   const int layer = std::stoi(name.substr(number));
-  const bool transposed = name.starts_with("decoder.") && layer > 0 && layer < 14 && name.find(".block.") == std::string::npos;
+  const bool transposed =
+      name.starts_with("decoder.") && layer > 0 && layer < 14 && name.find(".block.") == std::string::npos;
   replace(name, ".layers.", ".model.");
   replace(name, ".conv.", transposed ? ".convtr.convtr." : ".conv.conv.");
   return name;
@@ -48,7 +49,9 @@ std::string seanet_name(std::string name) {
 
 }  // namespace
 
-bool has_kyutai_names(const SafeTensors& file) { return file.find("quantizer.rvq_first.input_proj.weight").has_value(); }
+bool has_kyutai_names(const SafeTensors& file) {
+  return file.find("quantizer.rvq_first.input_proj.weight").has_value();
+}
 
 std::string kyutai_name(const std::string& name) {
   if (name.starts_with("encoder.layers.") || name.starts_with("decoder.layers.")) return seanet_name(name);

@@ -1,5 +1,5 @@
-// What a codec family builds from a weights file: layers, a quantizer, and the few facts that the engine needs. The
-// engine (encoder.cpp, decoder.cpp) knows no family by name.
+// What a codec family builds from a weights file: layers, a quantizer, and the few facts that the engine
+// needs. The engine (encoder.cpp, decoder.cpp) knows no family by name.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace tessera {
 
 /// How an encoder ends a stream whose last frame is partial.
 enum class StreamEnd : std::uint8_t {
-  zero_pad,     ///< the PCM is followed by zeros up to whole frames
-  layers_pad,   ///< every layer completes its own last window (EnCodec)
+  zero_pad,    ///< the PCM is followed by zeros up to whole frames
+  layers_pad,  ///< every layer completes its own last window (EnCodec)
 };
 
 struct Model {
@@ -32,9 +32,10 @@ struct Family {
   const char* description;
   /// Whether the file looks like one of this family's.
   bool (*matches)(const SafeTensors& file);
-  /// `folder` is where the file lies, "" if it lies in memory: a config.json there may refine what shapes do not say.
-  /// Throws ResultError for a file that does not fit (see codec/weights.h).
-  std::unique_ptr<Model> (*build)(const SafeTensors& file, const std::string& folder, const LoadOptions& options);
+  /// `folder` is where the file lies, "" if it lies in memory: a config.json there may refine what shapes do
+  /// not say. Throws ResultError for a file that does not fit (see codec/weights.h).
+  std::unique_ptr<Model> (*build)(const SafeTensors& file, const std::string& folder,
+                                  const LoadOptions& options);
 };
 
 /// All families (codec/families.cpp).

@@ -5,7 +5,8 @@
 namespace tessera {
 namespace {
 
-// Rows at the sample rate that the layers next to it work on at a time: a frame of Mimi, two hundred KB of activations.
+// Rows at the sample rate that the layers next to it work on at a time: a frame of Mimi, two hundred KB of
+// activations.
 constexpr int kBlockRows = 960;
 
 class Builder {
@@ -16,7 +17,8 @@ class Builder {
   std::string name(int layer) const { return prefix_ + ".layers." + std::to_string(layer); }
 
   std::unique_ptr<Layer> conv(const std::string& name, Conv1dOptions shape) const {
-    const Weight weight = weights_.get_normalized(name, {shape.out_channels, shape.in_channels, shape.kernel});
+    const Weight weight =
+        weights_.get_normalized(name, {shape.out_channels, shape.in_channels, shape.kernel});
     const Weight bias = weights_.get(name + ".bias", {shape.out_channels});
     shape.pad = options_.pad;
     shape.weights = weights_.pack_type(weight);
@@ -24,7 +26,8 @@ class Builder {
   }
 
   std::unique_ptr<Layer> upsample(const std::string& name, Conv1dOptions shape) const {
-    const Weight weight = weights_.get_normalized(name, {shape.in_channels, shape.out_channels, shape.kernel});
+    const Weight weight =
+        weights_.get_normalized(name, {shape.in_channels, shape.out_channels, shape.kernel});
     const Weight bias = weights_.get(name + ".bias", {shape.out_channels});
     shape.weights = weights_.pack_type(weight);
     return std::make_unique<ConvTranspose1d>(shape, weight.values, bias.values);
@@ -38,7 +41,8 @@ class Builder {
                                              .out_channels = inside,
                                              .kernel = options_.residual_kernel,
                                              .pre = Activation::elu}));
-    inner->add(conv(name + ".block.3.conv", {.in_channels = inside, .out_channels = channels, .pre = Activation::elu}));
+    inner->add(conv(name + ".block.3.conv",
+                    {.in_channels = inside, .out_channels = channels, .pre = Activation::elu}));
     std::unique_ptr<Layer> shortcut;
     if (options_.conv_shortcut) {
       shortcut = conv(name + ".shortcut.conv", {.in_channels = channels, .out_channels = channels});
@@ -55,7 +59,8 @@ class Builder {
       const Weight hh = weights_.get(name + ".lstm.weight_hh" + layer, {4 * channels, channels});
       const Weight bias_ih = weights_.get(name + ".lstm.bias_ih" + layer, {4 * channels});
       const Weight bias_hh = weights_.get(name + ".lstm.bias_hh" + layer, {4 * channels});
-      stack->add<Lstm>(channels, ih.values, hh.values, bias_ih.values, bias_hh.values, weights_.pack_type(ih));
+      stack->add<Lstm>(channels, ih.values, hh.values, bias_ih.values, bias_hh.values,
+                       weights_.pack_type(ih));
     }
     return std::make_unique<Residual>(std::move(stack));
   }
@@ -73,15 +78,17 @@ int seanet_hop(const SeanetOptions& options) {
   int hop = 1;
   for (const int ratio : options.ratios) {
     if (ratio < 1 || ratio > kMaxHop / hop) {
-      throw ResultError({ErrorCode::format, "seanet: expected ratios from 1 with a product of at most " + std::to_string(kMaxHop) +
-                                                ", got a kernel for ratio " + std::to_string(ratio)});
+      throw ResultError({ErrorCode::format, "seanet: expected ratios from 1 with a product of at most " +
+                                                std::to_string(kMaxHop) + ", got a kernel for ratio " +
+                                                std::to_string(ratio)});
     }
     hop *= ratio;
   }
   return hop;
 }
 
-std::unique_ptr<Sequential> seanet_encoder(const SeanetOptions& options, const std::string& prefix, Weights& weights) {
+std::unique_ptr<Sequential> seanet_encoder(const SeanetOptions& options, const std::string& prefix,
+                                           Weights& weights) {
   const Builder build(options, prefix, weights);
   int index = 0, channels = options.filters;
   auto wide = std::make_unique<Sequential>();  // near the sample rate: long rows, small weights
@@ -111,14 +118,16 @@ std::unique_ptr<Sequential> seanet_encoder(const SeanetOptions& options, const s
   return encoder;
 }
 
-std::unique_ptr<Sequential> seanet_decoder(const SeanetOptions& options, const std::string& prefix, Weights& weights) {
+std::unique_ptr<Sequential> seanet_decoder(const SeanetOptions& options, const std::string& prefix,
+                                           Weights& weights) {
   const Builder build(options, prefix, weights);
   const std::size_t stages = options.ratios.size();
   int index = 0, channels = options.filters << stages, rows = kBlockRows;
   auto deep = std::make_unique<Sequential>();
   auto wide = std::make_unique<Sequential>();
-  deep->add(build.conv(build.name(index++) + ".conv",
-                       {.in_channels = options.dimension, .out_channels = channels, .kernel = options.kernel}));
+  deep->add(
+      build.conv(build.name(index++) + ".conv",
+                 {.in_channels = options.dimension, .out_channels = channels, .kernel = options.kernel}));
   if (options.lstm_layers) deep->add(build.lstm(build.name(index++), channels));
   for (std::size_t i = 0; i < stages; ++i) {
     const int ratio = options.ratios[i];

@@ -11,7 +11,8 @@
 namespace tessera {
 namespace {
 
-// A saved state: magic, version, kind, three zero bytes, hash of the weights, size and hash of the block, the block.
+// A saved state: magic, version, kind, three zero bytes, hash of the weights, size and hash of the block, the
+// block.
 constexpr char kMagic[8] = {'T', 'S', 'R', 's', 't', 'a', 't', 'e'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 3 * 8;
@@ -30,7 +31,9 @@ T take(const std::byte*& from) {
 
 }  // namespace
 
-void State::Free::operator()(std::byte* memory) const { std::free(memory); }
+void State::Free::operator()(std::byte* memory) const {
+  std::free(memory);
+}
 
 State::State(StreamKind kind, std::uint64_t weights_hash, std::size_t bytes)
     : kind_(kind),
@@ -71,25 +74,32 @@ std::vector<std::byte> State::save() const {
 
 Result<void> State::restore(std::span<const std::byte> saved) {
   if (saved.size() < kHeaderBytes || std::memcmp(saved.data(), kMagic, sizeof kMagic) != 0) {
-    return Error{ErrorCode::format, "state: expected a saved stream state, got " + std::to_string(saved.size()) + " bytes of something else"};
+    return Error{ErrorCode::format, "state: expected a saved stream state, got " +
+                                        std::to_string(saved.size()) + " bytes of something else"};
   }
   const std::byte* from = saved.data() + sizeof kMagic;
   const auto version = take<std::uint32_t>(from), kind = take<std::uint32_t>(from);
-  const auto weights = take<std::uint64_t>(from), size = take<std::uint64_t>(from), hash = take<std::uint64_t>(from);
+  const auto weights = take<std::uint64_t>(from), size = take<std::uint64_t>(from),
+             hash = take<std::uint64_t>(from);
   if (version != kVersion) {
-    return Error{ErrorCode::unsupported, "state: expected version " + std::to_string(kVersion) + ", got " + std::to_string(version)};
+    return Error{ErrorCode::unsupported,
+                 "state: expected version " + std::to_string(kVersion) + ", got " + std::to_string(version)};
   }
   if (kind != static_cast<std::uint32_t>(kind_)) {
-    return Error{ErrorCode::mismatch, kind_ == StreamKind::encoder ? "state: expected an encoder's, got another kind"
-                                                                   : "state: expected a decoder's, got another kind"};
+    return Error{ErrorCode::mismatch, kind_ == StreamKind::encoder
+                                          ? "state: expected an encoder's, got another kind"
+                                          : "state: expected a decoder's, got another kind"};
   }
   if (weights != weights_hash_) {
-    return Error{ErrorCode::mismatch, "state: expected one of weights " + hex(weights_hash_) + ", got " + hex(weights)};
+    return Error{ErrorCode::mismatch,
+                 "state: expected one of weights " + hex(weights_hash_) + ", got " + hex(weights)};
   }
   if (size != size_ || saved.size() != kHeaderBytes + size_) {
-    return Error{ErrorCode::format, "state: expected " + std::to_string(kHeaderBytes + size_) + " bytes, got " + std::to_string(saved.size())};
+    return Error{ErrorCode::format, "state: expected " + std::to_string(kHeaderBytes + size_) +
+                                        " bytes, got " + std::to_string(saved.size())};
   }
-  if (hash != content_hash(saved.subspan(kHeaderBytes))) return Error{ErrorCode::format, "state: damaged, its hash does not match"};
+  if (hash != content_hash(saved.subspan(kHeaderBytes)))
+    return Error{ErrorCode::format, "state: damaged, its hash does not match"};
   std::memcpy(block_.get(), from, size_);
   return {};
 }

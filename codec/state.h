@@ -27,9 +27,11 @@ class State {
   std::size_t size() const { return size_; }
   bool operator==(const State& other) const;
 
-  /// Bytes that restore() takes back, with a header that says which weights and kind of stream they belong to.
+  /// Bytes that restore() takes back, with a header that says which weights and kind of stream they belong
+  /// to.
   std::vector<std::byte> save() const;
-  /// Replaces the block. Errors: format (not a state, damaged), mismatch (of other weights or the other kind).
+  /// Replaces the block. Errors: format (not a state, damaged), mismatch (of other weights or the other
+  /// kind).
   Result<void> restore(std::span<const std::byte> saved);
 
  private:

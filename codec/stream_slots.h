@@ -1,4 +1,5 @@
-// What encoder and decoder batches have in common: numbered streams with a state each, the workspace, the threads.
+// What encoder and decoder batches have in common: numbered streams with a state each, the workspace, the
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,12 @@ namespace tessera {
 
 class StreamSlots {
  public:
-  StreamSlots(std::shared_ptr<const Codec> codec, StreamKind kind, const Layer* network, int max_streams, const StreamOptions& options)
-      : codec(std::move(codec)), kind(kind), pool(options.threads), taken_(static_cast<std::size_t>(max_streams)) {
+  StreamSlots(std::shared_ptr<const Codec> codec, StreamKind kind, const Layer* network, int max_streams,
+              const StreamOptions& options)
+      : codec(std::move(codec)),
+        kind(kind),
+        pool(options.threads),
+        taken_(static_cast<std::size_t>(max_streams)) {
     const char* what = kind == StreamKind::encoder ? "encoder" : "decoder";
     if (!network) fail(what, std::string("a codec loaded with its ") + what, "one loaded without");
     if (max_streams < 1) fail(what, "at least one stream", std::to_string(max_streams));
@@ -26,7 +31,8 @@ class StreamSlots {
     if (codebooks < 1 || codebooks > info().codebooks) {
       fail(what, "1 to " + std::to_string(info().codebooks) + " codebooks", std::to_string(codebooks));
     }
-    if (options.max_frames_per_step < 1) fail(what, "at least one frame per step", std::to_string(options.max_frames_per_step));
+    if (options.max_frames_per_step < 1)
+      fail(what, "at least one frame per step", std::to_string(options.max_frames_per_step));
     max_frames = std::max(1, options.max_frames_per_step / max_streams);
   }
 
@@ -35,7 +41,8 @@ class StreamSlots {
 
   /// Allocates the states and the workspace.
   void allocate(std::size_t state_bytes, std::size_t workspace_bytes) {
-    for (std::size_t i = 0; i < taken_.size(); ++i) states_.emplace_back(kind, info().weights_hash, state_bytes);
+    for (std::size_t i = 0; i < taken_.size(); ++i)
+      states_.emplace_back(kind, info().weights_hash, state_bytes);
     workspace = std::make_unique<Workspace>(workspace_bytes);
   }
   int max_streams() const { return static_cast<int>(taken_.size()); }
@@ -59,7 +66,8 @@ class StreamSlots {
     }
     return states_[static_cast<std::size_t>(stream)];
   }
-  /// Throws UsageError unless the inputs name open streams, each once. Leaves an array of flags in the workspace.
+  /// Throws UsageError unless the inputs name open streams, each once. Leaves an array of flags in the
+  /// workspace.
   template <class Input>
   void expect_distinct(std::span<const Input> inputs) {
     const auto named = workspace->array<bool>(Workspace::Side::low, taken_.size());

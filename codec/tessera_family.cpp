@@ -14,7 +14,9 @@ using Json = nlohmann::json;
 
 constexpr int kMaxExtent = 1 << 16;  // of anything in a configuration
 
-[[noreturn]] void refuse(const std::string& message) { throw ResultError({ErrorCode::format, "configuration: " + message}); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw ResultError({ErrorCode::format, "configuration: " + message});
+}
 
 // Reads fields of the configuration; whatever is not as expected is refused.
 class Fields {
@@ -70,7 +72,8 @@ Transform read_transform(const Fields& config, Weights& weights) {
 }
 
 std::unique_ptr<Layer> conv(const std::string& name, Conv1dOptions options, Weights& weights) {
-  const Weight weight = weights.get(name + ".weight", {options.out_channels, options.in_channels, options.kernel});
+  const Weight weight =
+      weights.get(name + ".weight", {options.out_channels, options.in_channels, options.kernel});
   const Weight bias = weights.get(name + ".bias", {options.out_channels});
   options.weights = weights.pack_type(weight);
   return std::make_unique<Conv1d>(options, weight.values, bias.values);
@@ -90,7 +93,8 @@ void add_inverse_transform(Sequential& layers, const Transform& transform) {
   for (float& value : inverse) value = 1.0f / value;
   layers.add<ActivationLayer>(Activation::signed_square, transform.hop);
   layers.add<ScaleChannels>(std::move(inverse));
-  Conv1dOptions options{.in_channels = transform.hop, .out_channels = 1, .kernel = transform.window, .stride = transform.hop};
+  Conv1dOptions options{
+      .in_channels = transform.hop, .out_channels = 1, .kernel = transform.window, .stride = transform.hop};
   layers.add<ConvTranspose1d>(options, transform.basis, std::span<const float>());  // [hop, 1, window]
 }
 
@@ -119,7 +123,8 @@ void add_block(Sequential& layers, const Json& json, const Transform& transform,
                      .dilation = fields.integer("dilation"),
                      .pre = Activation::elu},
                     weights));
-    inner->add(conv(name + ".conv2", {.in_channels = channels, .out_channels = channels, .pre = Activation::elu}, weights));
+    inner->add(conv(name + ".conv2",
+                    {.in_channels = channels, .out_channels = channels, .pre = Activation::elu}, weights));
     layers.add<Residual>(std::move(inner));
   } else {
     refuse("expected a block transform, inverse_transform, conv or residual, got \"" + block + "\"");
@@ -127,7 +132,8 @@ void add_block(Sequential& layers, const Json& json, const Transform& transform,
 }
 
 // A chain of blocks from `in` to `out` channels.
-std::unique_ptr<Layer> chain(const Json& blocks, const Transform& transform, int in, int out, Weights& weights) {
+std::unique_ptr<Layer> chain(const Json& blocks, const Transform& transform, int in, int out,
+                             Weights& weights) {
   auto layers = std::make_unique<Sequential>();
   for (const Json& block : blocks) add_block(*layers, block, transform, weights);
   if (layers->in_channels() != in || layers->out_channels() != out) {
@@ -143,7 +149,8 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const 
   Weights weights(file, options.weights);
   const Fields config(json);
   if (const int version = config.integer("version"); version != 2) {
-    throw ResultError({ErrorCode::unsupported, "configuration: expected version 2, got " + std::to_string(version)});
+    throw ResultError(
+        {ErrorCode::unsupported, "configuration: expected version 2, got " + std::to_string(version)});
   }
   const int latent = config.integer("latent"), size = config.integer("codebook_size");
   const Transform transform = read_transform(config, weights);
@@ -158,7 +165,8 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const 
   std::vector<Codebook> codebooks;
   for (int i = 0; i < config.integer("codebooks"); ++i) {
     const Weight codewords = weights.get("quantizer." + std::to_string(i) + ".codebook", {size, latent});
-    codebooks.emplace_back(codewords.values, size, latent, codewords.bf16 ? WeightType::bf16 : WeightType::f32);
+    codebooks.emplace_back(codewords.values, size, latent,
+                           codewords.bf16 ? WeightType::bf16 : WeightType::f32);
   }
   model->quantizer = std::make_unique<ResidualVq>(std::move(codebooks));
   return model;
@@ -171,6 +179,7 @@ bool matches(const SafeTensors& file) {
 
 }  // namespace
 
-const Family tessera_family{"tessera", "our own: a transform front end and causal blocks at the frame rate", matches, build};
+const Family tessera_family{"tessera", "our own: a transform front end and causal blocks at the frame rate",
+                            matches, build};
 
 }  // namespace tessera

@@ -14,18 +14,17 @@
 
 namespace tessera {
 
-/// A run of frames, or the report of one that is lost.
+/// A run of frames, or the report of one that is lost. A frame's time is its number * samples_per_frame /
+/// sample_rate_hz, less the pre-skip. When `lost`, conceal `frames` frames, no more than is sensible (a
+/// forged file may say 2^32), and show the user `reason`.
 struct TsrSegment {
-  std::uint64_t first_frame =
-      0;  ///< its time is first_frame * samples_per_frame / sample_rate_hz, less the pre-skip
-  std::uint64_t frames = 0;  ///< of a lost run: as many as are known to be missing; 0 when no frame is lost
-  int codebooks = 0;         ///< in `tokens`
+  std::uint64_t first_frame = 0;
+  std::uint64_t frames = 0;          ///< of a lost run: as far as it is known; 0: no frame is lost
+  int codebooks = 0;                 ///< in `tokens`
   std::vector<std::int32_t> tokens;  ///< [frames, channels, codebooks]; empty when lost
   int track = 0;
-  bool lost = false;  ///< conceal `frames` frames (no more than is sensible: the number comes from the file)
-                      ///< and tell the user `reason`
-  std::string
-      reason;  ///< where and what, one line: "bytes 345 to 520: the segment's checksum does not match"
+  bool lost = false;
+  std::string reason;  ///< one line: "bytes 345 to 520: the segment's checksum does not match"
 };
 
 /// Memory is that of one segment (tokens: at most 4 MiB), whatever the file says.

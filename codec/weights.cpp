@@ -8,7 +8,9 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
 
 constexpr std::int64_t kMaxExtent = 1 << 20;
 
@@ -27,8 +29,8 @@ std::optional<Shape> Weights::shape(const std::string& name) const {
 int Weights::extent(const std::string& name, int axis) const {
   const auto found = shape(name);
   if (!found || axis >= found->rank() || (*found)[axis] < 1 || (*found)[axis] > kMaxExtent) {
-    throw ResultError({ErrorCode::mismatch, file_.name() + ": expected a tensor " + file_name(name) + " with at least " +
-                                                std::to_string(axis + 1) + " axes, got " +
+    throw ResultError({ErrorCode::mismatch, file_.name() + ": expected a tensor " + file_name(name) +
+                                                " with at least " + std::to_string(axis + 1) + " axes, got " +
                                                 (found ? found->str() : "none of that name")});
   }
   return static_cast<int>((*found)[axis]);

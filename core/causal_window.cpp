@@ -21,7 +21,8 @@ CausalWindow::CausalWindow(const Options& options)
       left_(options.extent - options.stride),
       extent_one_(options.extent == 1 && options.stride == 1) {
   if (options.stride < 1 || options.stride > options.extent) {
-    fail("convolution", "1 <= stride <= extent " + std::to_string(options.extent), std::to_string(options.stride));
+    fail("convolution", "1 <= stride <= extent " + std::to_string(options.extent),
+         std::to_string(options.stride));
   }
   if (options.pad == PadMode::reflect && left_ < options.stride - 1) {
     fail("convolution", "a left pad of at least stride - 1 for reflect padding", std::to_string(left_));
@@ -31,7 +32,8 @@ CausalWindow::CausalWindow(const Options& options)
 std::size_t CausalWindow::state_bytes() const {
   if (extent_one_) return 0;
   const int kept = options_.extent - 1;
-  return Workspace::padded(sizeof(Header) + static_cast<std::size_t>(kept * options_.channels) * sizeof(float));
+  return Workspace::padded(sizeof(Header) +
+                           static_cast<std::size_t>(kept * options_.channels) * sizeof(float));
 }
 
 void CausalWindow::init_state(std::byte* state) const {
@@ -55,12 +57,13 @@ void CausalWindow::enter(const float* rows, int length, float* memory) const {
   if (options_.snake) {
     snake(rows, options_.snake, memory, static_cast<std::size_t>(length), options_.channels);
   } else {
-    activate(options_.pre, rows, memory, static_cast<std::size_t>(length) * static_cast<std::size_t>(options_.channels));
+    activate(options_.pre, rows, memory,
+             static_cast<std::size_t>(length) * static_cast<std::size_t>(options_.channels));
   }
 }
 
-// Lays the left pad before the first `available` rows, which stand at row left_ of memory. Returns the rows from
-// memory on, or 0 when more rows are needed first.
+// Lays the left pad before the first `available` rows, which stand at row left_ of memory. Returns the rows
+// from memory on, or 0 when more rows are needed first.
 int CausalWindow::pad_start(float* memory, int available, bool end) const {
   const std::size_t row = static_cast<std::size_t>(options_.channels);
   const std::size_t row_bytes = row * sizeof(float);
@@ -91,7 +94,8 @@ int CausalWindow::pad_end(float* memory, int count, std::int64_t total) const {
     } else if (options_.pad == PadMode::reflect && total > left_) {
       from = count - 1 - j;
     } else if (options_.pad == PadMode::reflect) {
-      // A stream no longer than its pad counts as followed by zeros up to left + 1 rows, mirrored at the last of them.
+      // A stream no longer than its pad counts as followed by zeros up to left + 1 rows, mirrored at the last
+      // of them.
       const std::int64_t zeros = left_ + 1 - total;
       const std::int64_t mirrored = left_ - (j - zeros);
       if (j > zeros && mirrored < total) from = left_ + static_cast<int>(mirrored);
@@ -106,7 +110,8 @@ int CausalWindow::pad_end(float* memory, int count, std::int64_t total) const {
   return count + missing;
 }
 
-CausalWindow::Run CausalWindow::advance(const float* rows, int length, bool end, std::byte* state, float* memory) const {
+CausalWindow::Run CausalWindow::advance(const float* rows, int length, bool end, std::byte* state,
+                                        float* memory) const {
   if (extent_one_) {
     if (transparent()) return {rows, length};
     enter(rows, length, memory);

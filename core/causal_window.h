@@ -1,7 +1,8 @@
-// The streaming half of every causal convolution: keeps the rows that later outputs still need, pads the start and the
-// end of a stream, and lays out one contiguous run of rows [kept tail; new rows] over which a valid convolution runs.
-// Padding follows the published codecs: `left` = extent - stride rows before the start; at the end only the rows that
-// complete the last window. Reflect padding as in EnCodec's pad1d, including its rule for inputs shorter than the pad.
+// The streaming half of every causal convolution: keeps the rows that later outputs still need, pads the
+// start and the end of a stream, and lays out one contiguous run of rows [kept tail; new rows] over which a
+// valid convolution runs. Padding follows the published codecs: `left` = extent - stride rows before the
+// start; at the end only the rows that complete the last window. Reflect padding as in EnCodec's pad1d,
+// including its rule for inputs shorter than the pad.
 #pragma once
 
 #include <cstddef>

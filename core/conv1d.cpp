@@ -9,10 +9,13 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 void expect_size(const char* op, const char* what, std::size_t expected, std::size_t got) {
-  if (got != expected) fail(op, std::string(what) + " of " + std::to_string(expected) + " values", std::to_string(got));
+  if (got != expected)
+    fail(op, std::string(what) + " of " + std::to_string(expected) + " values", std::to_string(got));
 }
 
 void expect_channels(const char* op, const Sequences& x, int channels) {
@@ -29,18 +32,21 @@ CausalWindow make_window(const Conv1dOptions& options, const std::vector<float>&
 }
 
 // The window of a transposed convolution: the inputs that one block of `stride` outputs sees.
-int transposed_taps(const Conv1dOptions& options) { return (options.kernel + options.stride - 1) / options.stride; }
+int transposed_taps(const Conv1dOptions& options) {
+  return (options.kernel + options.stride - 1) / options.stride;
+}
 
 Conv1dOptions unfolded(Conv1dOptions options) {
-  if (options.dilation != 1 || options.groups != 1) fail("conv_transpose1d", "dilation 1 and groups 1", "others");
+  if (options.dilation != 1 || options.groups != 1)
+    fail("conv_transpose1d", "dilation 1 and groups 1", "others");
   options.kernel = transposed_taps(options);
   options.out_channels *= options.stride;
   options.stride = 1;
   return options;
 }
 
-// [in, out, kernel] -> [stride * out, in, taps]: output j of a block takes kernel element m * stride + j from the input
-// m rows back; the oldest input is tap 0. Elements past the kernel are zero.
+// [in, out, kernel] -> [stride * out, in, taps]: output j of a block takes kernel element m * stride + j from
+// the input m rows back; the oldest input is tap 0. Elements past the kernel are zero.
 std::vector<float> unfold(const Conv1dOptions& options, std::span<const float> weight) {
   const int taps = transposed_taps(options), stride = options.stride;
   const int in = options.in_channels, out = options.out_channels, kernel = options.kernel;
@@ -89,7 +95,8 @@ Windows advance_all(const CausalWindow& window, const Sequences& x, States state
 }
 
 std::size_t windows_bytes(const CausalWindow& window, int streams, int rows) {
-  const std::size_t memory = to_size(window.run_rows(rows)) * to_size(window.options().channels) * sizeof(float);
+  const std::size_t memory =
+      to_size(window.run_rows(rows)) * to_size(window.options().channels) * sizeof(float);
   return Workspace::padded(to_size(streams) * sizeof(CausalWindow::Run)) +
          Workspace::padded(to_size(streams) * sizeof(int)) + to_size(streams) * Workspace::padded(memory);
 }
@@ -108,7 +115,8 @@ Conv1d::Conv1d(const Conv1dOptions& options, std::span<const float> weight, std:
     fail("conv1d", "groups that divide the channels", std::to_string(groups));
   }
   const int in = options.in_channels / groups, out = options.out_channels / groups;
-  expect_size("conv1d", "weight", to_size(options.out_channels) * to_size(in) * to_size(kernel), weight.size());
+  expect_size("conv1d", "weight", to_size(options.out_channels) * to_size(in) * to_size(kernel),
+              weight.size());
   if (!bias.empty()) expect_size("conv1d", "bias", to_size(options.out_channels), bias.size());
   if (!snake.empty()) expect_size("conv1d", "snake", to_size(options.in_channels), snake.size());
 
@@ -140,7 +148,8 @@ Sequences Conv1d::step(Sequences x, States states, StepContext& context) const {
   const Windows windows = advance_all(window_, x, states, workspace);
   const int outputs = std::accumulate(windows.lengths.begin(), windows.lengths.end(), 0);
   for (int& length : windows.lengths) length *= fold_;
-  Sequences y = allocate_sequences(workspace, Workspace::other(side), windows.lengths, x.ends, out_channels());
+  Sequences y =
+      allocate_sequences(workspace, Workspace::other(side), windows.lengths, x.ends, out_channels());
 
   const int groups = options_.groups;
   const std::ptrdiff_t in = options_.in_channels / groups, out = options_.out_channels / groups;
@@ -172,7 +181,8 @@ Sequences Conv1d::step(Sequences x, States states, StepContext& context) const {
 
 ConvTranspose1d::ConvTranspose1d(const Conv1dOptions& options, std::span<const float> weight,
                                  std::span<const float> bias, std::span<const float> snake)
-    : Conv1d(unfolded(options), unfold(options, weight), repeat(bias, options.stride), snake, options.stride) {}
+    : Conv1d(unfolded(options), unfold(options, weight), repeat(bias, options.stride), snake,
+             options.stride) {}
 
 DepthwiseConv1d::DepthwiseConv1d(const Conv1dOptions& options, bool transposed, std::span<const float> weight,
                                  std::span<const float> bias, std::span<const float> snake)
@@ -193,7 +203,8 @@ DepthwiseConv1d::DepthwiseConv1d(const Conv1dOptions& options, bool transposed, 
     fail("depthwise_conv1d", "out_channels = groups = " + std::to_string(channels),
          std::to_string(options.out_channels) + " and " + std::to_string(options.groups));
   }
-  if (transposed && options.dilation != 1) fail("depthwise_conv1d", "dilation 1", std::to_string(options.dilation));
+  if (transposed && options.dilation != 1)
+    fail("depthwise_conv1d", "dilation 1", std::to_string(options.dilation));
   expect_size("depthwise_conv1d", "weight", to_size(channels) * to_size(kernel), weight.size());
   if (!bias.empty()) expect_size("depthwise_conv1d", "bias", to_size(channels), bias.size());
   const int taps = transposed ? transposed_taps(options) : kernel;
@@ -202,13 +213,15 @@ DepthwiseConv1d::DepthwiseConv1d(const Conv1dOptions& options, bool transposed, 
     for (int k = 0; k < kernel; ++k) {
       // Transposed: element m * stride + j reaches m inputs back; the oldest input is tap 0.
       const int row = transposed ? (taps - 1 - k / factor_) * factor_ + k % factor_ : k;
-      weight_[to_size(row) * to_size(channels) + to_size(c)] = weight[to_size(c) * to_size(kernel) + to_size(k)];
+      weight_[to_size(row) * to_size(channels) + to_size(c)] =
+          weight[to_size(c) * to_size(kernel) + to_size(k)];
     }
   }
 }
 
 std::size_t DepthwiseConv1d::workspace_bytes(int streams, int rows) const {
-  return windows_bytes(window_, streams, rows) + sequences_bytes(streams, max_rows(rows), options_.in_channels);
+  return windows_bytes(window_, streams, rows) +
+         sequences_bytes(streams, max_rows(rows), options_.in_channels);
 }
 
 Sequences DepthwiseConv1d::step(Sequences x, States states, StepContext& context) const {
@@ -218,17 +231,18 @@ Sequences DepthwiseConv1d::step(Sequences x, States states, StepContext& context
   const Workspace::Mark mark = workspace.mark();
   const Windows windows = advance_all(window_, x, states, workspace);
   for (int& length : windows.lengths) length *= factor_;
-  Sequences y = allocate_sequences(workspace, Workspace::other(side), windows.lengths, x.ends, options_.in_channels);
+  Sequences y =
+      allocate_sequences(workspace, Workspace::other(side), windows.lengths, x.ends, options_.in_channels);
   const float* bias = bias_.empty() ? nullptr : bias_.data();
   float* out = y.rows.f32();
   for (const CausalWindow::Run& run : windows.runs) {
     const std::size_t outputs = to_size(run.outputs);
     if (factor_ > 1) {
-      depthwise_conv_transposed(run.rows, weight_.data(), bias, window_.options().extent, factor_, out, outputs,
-                                options_.in_channels);
+      depthwise_conv_transposed(run.rows, weight_.data(), bias, window_.options().extent, factor_, out,
+                                outputs, options_.in_channels);
     } else {
-      depthwise_conv(run.rows, weight_.data(), bias, options_.kernel, options_.stride, options_.dilation, out, outputs,
-                     options_.in_channels);
+      depthwise_conv(run.rows, weight_.data(), bias, options_.kernel, options_.stride, options_.dilation, out,
+                     outputs, options_.in_channels);
     }
     out += outputs * to_size(factor_) * to_size(options_.in_channels);
   }

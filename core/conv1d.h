@@ -1,5 +1,5 @@
-// Causal 1-D convolutions as streaming layers: a CausalWindow lays out contiguous rows, one gemm over overlapping rows
-// does the rest (no im2col). Weights come in PyTorch's layouts and are packed once.
+// Causal 1-D convolutions as streaming layers: a CausalWindow lays out contiguous rows, one gemm over
+// overlapping rows does the rest (no im2col). Weights come in PyTorch's layouts and are packed once.
 #pragma once
 
 #include <span>
@@ -24,11 +24,12 @@ struct Conv1dOptions {
   WeightType weights = WeightType::f32;
 };
 
-/// y[t] = bias + W [x[t * stride - left] ... x[t * stride + stride - 1]], left = (kernel - 1) * dilation + 1 - stride.
+/// y[t] = bias + W [x[t * stride - left] ... x[t * stride + stride - 1]], left = (kernel - 1) * dilation + 1
+/// - stride.
 class Conv1d : public Layer {
  public:
-  /// weight [out, in / groups, kernel]; bias [out] or empty; snake [in] or empty: Snake as the input's activation.
-  /// Throws UsageError when sizes do not fit the options.
+  /// weight [out, in / groups, kernel]; bias [out] or empty; snake [in] or empty: Snake as the input's
+  /// activation. Throws UsageError when sizes do not fit the options.
   Conv1d(const Conv1dOptions& options, std::span<const float> weight, std::span<const float> bias,
          std::span<const float> snake = {})
       : Conv1d(options, weight, bias, snake, 1) {}
@@ -57,11 +58,13 @@ class Conv1d : public Layer {
   std::vector<float> bias_;
 };
 
-/// Transposed convolution, `kernel - stride` outputs cut on the right: every input row gives `stride` output rows. Since
-/// output block t only sees the last ceil(kernel / stride) inputs, it is a Conv1d with stride * out channels, folded.
+/// Transposed convolution, `kernel - stride` outputs cut on the right: every input row gives `stride` output
+/// rows. Since output block t only sees the last ceil(kernel / stride) inputs, it is a Conv1d with stride *
+/// out channels, folded.
 class ConvTranspose1d : public Conv1d {
  public:
-  /// options.stride is the upsampling factor; dilation and groups must be 1. weight [in, out, kernel]; bias [out] or empty.
+  /// options.stride is the upsampling factor; dilation and groups must be 1. weight [in, out, kernel]; bias
+  /// [out] or empty.
   ConvTranspose1d(const Conv1dOptions& options, std::span<const float> weight, std::span<const float> bias,
                   std::span<const float> snake = {});
 };
@@ -69,7 +72,8 @@ class ConvTranspose1d : public Conv1d {
 /// Every channel has its own kernel. With `transposed`, every input row gives `stride` output rows.
 class DepthwiseConv1d : public Layer {
  public:
-  /// options.in_channels == out_channels == groups. weight [channels, 1, kernel] in both directions; bias or empty.
+  /// options.in_channels == out_channels == groups. weight [channels, 1, kernel] in both directions; bias or
+  /// empty.
   DepthwiseConv1d(const Conv1dOptions& options, bool transposed, std::span<const float> weight,
                   std::span<const float> bias, std::span<const float> snake = {});
 

@@ -1,4 +1,5 @@
-// Names for Highway's run-time targets. The choice itself lives in Highway, whose dispatch tables read it per call.
+// Names for Highway's run-time targets. The choice itself lives in Highway, whose dispatch tables read it per
+// call.
 #include "core/cpu.h"
 
 #include <cstdlib>

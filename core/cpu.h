@@ -1,5 +1,5 @@
-// Which instruction set the kernels use. The environment variable TESSERA_CPU=scalar|sse4|avx2|avx512|neon holds them
-// to one (all give the same bits; the choice is for tests and for measuring).
+// Which instruction set the kernels use. The environment variable TESSERA_CPU=scalar|sse4|avx2|avx512|neon
+// holds them to one (all give the same bits; the choice is for tests and for measuring).
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// A mistake in the program throws: the op, what it expected and what it got. Data from outside uses core/result.h.
+// A mistake in the program throws: the op, what it expected and what it got. Data from outside uses
+// core/result.h.
 #pragma once
 
 #include <stdexcept>

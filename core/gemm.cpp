@@ -1,15 +1,16 @@
-// The matrix product around its kernels: packing of weights, checks of arguments, shares of the output for threads.
+// The matrix product around its kernels: packing of weights, checks of arguments, shares of the output for
+// threads.
 #include "core/gemm.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <new>
 #include <string>
 
+#include "core/aligned_memory.h"
 #include "core/error.h"
 #include "core/gemm_kernels.h"
+#include "core/tensor.h"
 
 namespace tessera {
 namespace {
@@ -17,17 +18,8 @@ namespace {
 constexpr int kPanel = PackedMatrix::kPanel;
 
 template <class T>
-std::shared_ptr<T> allocate_aligned(std::size_t count) {
-  constexpr std::align_val_t kAlignment{64};
-  return {static_cast<T*>(::operator new(count * sizeof(T), kAlignment)),
-          [](T* p) { ::operator delete(p, kAlignment); }};
-}
-
-// The nearest bf16, ties to even; a NaN stays one.
-std::uint16_t to_bf16(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
-  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+std::shared_ptr<T> allocate(std::size_t count) {
+  return std::static_pointer_cast<T>(allocate_aligned(count * sizeof(T)));
 }
 
 // Element (i, j) of the matrix, converted, at [panel][i][j % kPanel]; columns beyond n are zero.
@@ -35,7 +27,7 @@ template <class T, class Convert>
 std::shared_ptr<T> pack_panels(int k, int n, const float* weights, std::ptrdiff_t row_stride,
                                std::ptrdiff_t column_stride, const Convert& convert) {
   const std::size_t panels = static_cast<std::size_t>((n + kPanel - 1) / kPanel);
-  std::shared_ptr<T> packed = allocate_aligned<T>(panels * kPanel * static_cast<std::size_t>(k));
+  std::shared_ptr<T> packed = allocate<T>(panels * kPanel * static_cast<std::size_t>(k));
   T* out = packed.get();
   for (int first = 0; first < n; first += kPanel) {
     const int columns = std::min(kPanel, n - first);
@@ -47,8 +39,9 @@ std::shared_ptr<T> pack_panels(int k, int n, const float* weights, std::ptrdiff_
   return packed;
 }
 
-// One column as integers of at most 127 at out[(i / 2 * kPanel) * 2 + i % 2]: pairs of k lie side by side, as the
-// instructions that sum pairs of products want them. Returns the column's scale; a column with an infinity or a NaN has none.
+// One column as integers of at most 127 at out[(i / 2 * kPanel) * 2 + i % 2]: pairs of k lie side by side, as
+// the instructions that sum pairs of products want them. Returns the column's scale; a column with an
+// infinity or a NaN has none.
 float pack_i8_column(std::int8_t* out, int k, const float* column, std::ptrdiff_t row_stride) {
   constexpr double kLevels = 127;
   float most = 0;
@@ -89,21 +82,26 @@ struct Shares {
   int rows = 1, panels = 1;
 };
 
-int divide_up(int a, int b) { return (a + b - 1) / b; }
+int divide_up(int a, int b) {
+  return (a + b - 1) / b;
+}
 
-// Few rows are shared out by panels, so that the weights are read once; many rows by rows. One share holds no more
-// rows than the second-level cache does at usual widths.
+// Few rows are shared out by panels, so that the weights are read once; many rows by rows. One share holds no
+// more rows than the second-level cache does at usual widths.
 Shares share_out(int rows, const PackedMatrix& weights, int threads, bool narrow) {
   constexpr int kMostRows = 192, kLeastRows = 24, kLeastPanels = 4;
   constexpr int kRowStep = 12;  // whole tiles on every target
-  constexpr double kLeastProducts = 65536;  // some microseconds: below, waking a thread costs more than it gains
+  constexpr double kLeastProducts =
+      65536;  // some microseconds: below, waking a thread costs more than it gains
   const double products = static_cast<double>(rows) * weights.k() * weights.n();
-  const int wanted = threads == 1 ? 1 : static_cast<int>(std::clamp(products / kLeastProducts, 1.0, 4.0 * threads));
+  const int wanted =
+      threads == 1 ? 1 : static_cast<int>(std::clamp(products / kLeastProducts, 1.0, 4.0 * threads));
   int row_shares = std::max(std::min(wanted, rows / kLeastRows), divide_up(rows, kMostRows));
   const int share = divide_up(divide_up(rows, row_shares), kRowStep) * kRowStep;
   row_shares = divide_up(rows, share);
   if (narrow) return {share, 1};
-  const int panel_shares = std::clamp(divide_up(wanted, row_shares), 1, std::max(weights.panels() / kLeastPanels, 1));
+  const int panel_shares =
+      std::clamp(divide_up(wanted, row_shares), 1, std::max(weights.panels() / kLeastPanels, 1));
   return {share, divide_up(divide_up(weights.panels(), panel_shares), kLeastPanels) * kLeastPanels};
 }
 
@@ -111,7 +109,8 @@ Shares share_out(int rows, const PackedMatrix& weights, int threads, bool narrow
 
 PackedMatrix PackedMatrix::pack(const float* weights, int k, int n, std::ptrdiff_t row_stride,
                                 std::ptrdiff_t column_stride, WeightType type) {
-  if (k < 1 || n < 1) fail("pack", "k >= 1 and n >= 1", "k = " + std::to_string(k) + ", n = " + std::to_string(n));
+  if (k < 1 || n < 1)
+    fail("pack", "k >= 1 and n >= 1", "k = " + std::to_string(k) + ", n = " + std::to_string(n));
   if (weights == nullptr) fail("pack", "weights", "null");
   if (type == WeightType::i8 && k > kMaxKOfI8) {
     fail("pack", "k <= " + std::to_string(kMaxKOfI8) + " for i8 weights", std::to_string(k));
@@ -129,14 +128,14 @@ PackedMatrix PackedMatrix::pack(const float* weights, int k, int n, std::ptrdiff
       break;
     case WeightType::bf16:
       packed.bytes_ = elements * sizeof(std::uint16_t);
-      packed.data_ = pack_panels<std::uint16_t>(k, n, weights, row_stride, column_stride, to_bf16);
+      packed.data_ = pack_panels<std::uint16_t>(k, n, weights, row_stride, column_stride, f32_to_bf16);
       break;
     case WeightType::i8: {
       const std::size_t panel_bytes = static_cast<std::size_t>(k + k % 2) * kPanel;
       packed.bytes_ = static_cast<std::size_t>(packed.panels()) * panel_bytes;
-      std::shared_ptr<std::int8_t> data = allocate_aligned<std::int8_t>(packed.bytes_);
+      std::shared_ptr<std::int8_t> data = allocate<std::int8_t>(packed.bytes_);
       std::fill_n(data.get(), packed.bytes_, std::int8_t{0});
-      packed.scales_ = allocate_aligned<float>(columns);
+      packed.scales_ = allocate<float>(columns);
       std::fill_n(packed.scales_.get(), columns, 0.0f);
       for (int j = 0; j < n; ++j) {
         std::int8_t* out = data.get() + static_cast<std::size_t>(j / kPanel) * panel_bytes + j % kPanel * 2;

@@ -1,8 +1,8 @@
 // Matrix product with weights packed once at load: the arithmetic of every linear and convolution layer.
-// Each output is one chain of fused multiply-adds over k in increasing order that starts from its initial value, so
-// no tile size, batch, thread count or instruction set changes a bit (docs/determinism.md). Vector lanes run across
-// output columns. The rows of the left operand are given by pointers, which makes strided, dilated, grouped and
-// ragged convolutions the same product without im2col.
+// Each output is one chain of fused multiply-adds over k in increasing order that starts from its initial
+// value, so no tile size, batch, thread count or instruction set changes a bit (docs/determinism.md). Vector
+// lanes run across output columns. The rows of the left operand are given by pointers, which makes strided,
+// dilated, grouped and ragged convolutions the same product without im2col.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace tessera {
 enum class WeightType : std::uint8_t {
   f32,
   bf16,  ///< widened exactly to f32 in the product: the result equals an f32 product with the rounded weights
-  i8,    ///< one scale per column; rows of the left operand are quantized to integers per row, sums are exact in int32
+  i8,    ///< one scale per column; rows of the left operand are quantized to integers per row, sums are exact
+         ///< in int32
 };
 
 /// A right operand [k, n], packed in panels of kPanel columns: panel-major, then k, then column.
@@ -28,8 +29,8 @@ class PackedMatrix {
 
   PackedMatrix() = default;
   /// Packs `weights`, element (i, j) at weights[i * row_stride + j * column_stride].
-  static PackedMatrix pack(const float* weights, int k, int n, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
-                           WeightType type);
+  static PackedMatrix pack(const float* weights, int k, int n, std::ptrdiff_t row_stride,
+                           std::ptrdiff_t column_stride, WeightType type);
 
   int k() const { return k_; }
   int n() const { return n_; }
@@ -58,9 +59,9 @@ enum class GemmStart : std::uint8_t {
 
 /// out[m, :] = start + sum over s, i of rows[m][s * segment_stride + i] * W[s * (k / segments) + i, :]
 struct GemmArgs {
-  std::span<const float* const> rows;  ///< one pointer per output row; rows may overlap
-  int segments = 1;                    ///< contiguous runs that make up a row's k values; divides k
-  std::ptrdiff_t segment_stride = 0;   ///< floats from the start of one run to the next
+  std::span<const float* const> rows = {};  ///< one pointer per output row; rows may overlap
+  int segments = 1;                         ///< contiguous runs that make up a row's k values; divides k
+  std::ptrdiff_t segment_stride = 0;        ///< floats from the start of one run to the next
   const PackedMatrix* weights = nullptr;
   GemmStart start = GemmStart::zero;
   const float* bias = nullptr;  ///< [n], for GemmStart::bias
@@ -68,8 +69,8 @@ struct GemmArgs {
   std::ptrdiff_t out_stride = 0;
 };
 
-/// Runs the product. Columns and rows are shared out over the pool. Throws UsageError on impossible arguments.
-/// Allocates nothing from the heap for any weight type.
+/// Runs the product. Columns and rows are shared out over the pool. Throws UsageError on impossible
+/// arguments. Allocates nothing from the heap for any weight type.
 void gemm(const GemmArgs& args, ThreadPool& pool);
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
-// Matrix product for int8 weights with one scale per column. Each row of the left operand becomes integers of at most
-// kLevels with one scale of its own; integer sums are exact, so their order is free, and the two scales are applied
-// once, with a fixed order of roundings. Leaves out: weights without a scale of their own (asymmetric, grouped).
+// Matrix product for int8 weights with one scale per column. Each row of the left operand becomes integers of
+// at most kLevels with one scale of its own; integer sums are exact, so their order is free, and the two
+// scales are applied once, with a fixed order of roundings. Leaves out: weights without a scale of their own
+// (asymmetric, grouped).
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -34,8 +35,8 @@ constexpr int kMaxPanels = HWY_TARGET == HWY_AVX3 ? 4 : 1;
 constexpr int kQuantized = 4 * kMaxKOfI8;
 constexpr float kLevels = 511;  // kLevels * 127 * kMaxKOfI8 fits an int32
 
-// Adding and taking away 1.5 * 2^23 rounds to the nearest integer, ties to even, on every target alike; the low bits
-// of the sum hold the integer.
+// Adding and taking away 1.5 * 2^23 rounds to the nearest integer, ties to even, on every target alike; the
+// low bits of the sum hold the integer.
 constexpr float kRounder = 12582912;
 
 template <class D>
@@ -59,8 +60,8 @@ std::int32_t largest_magnitude(const float* row, const GemmArgs& args, int lengt
   return std::max(result, *std::max_element(lanes, lanes + kLanes));
 }
 
-// Writes the row as integers, padded to an even count, and returns what one step is worth. A row with an infinity or
-// a NaN has no scale: zeros and NaN, which makes its outputs NaN.
+// Writes the row as integers, padded to an even count, and returns what one step is worth. A row with an
+// infinity or a NaN has no scale: zeros and NaN, which makes its outputs NaN.
 float quantize_row(const float* row, const GemmArgs& args, std::int16_t* out) {
   const DF d;
   const hn::Rebind<std::int16_t, DF> d16;
@@ -84,7 +85,8 @@ float quantize_row(const float* row, const GemmArgs& args, std::int16_t* out) {
     }
     for (; i < length; ++i) {
       const float rounded = row[i] * lift * inverse + kRounder;
-      *out++ = static_cast<std::int16_t>(std::bit_cast<std::int32_t>(rounded) - std::bit_cast<std::int32_t>(kRounder));
+      *out++ = static_cast<std::int16_t>(std::bit_cast<std::int32_t>(rounded) -
+                                         std::bit_cast<std::int32_t>(kRounder));
     }
   }
   if (k % 2 != 0) *out = 0;
@@ -98,7 +100,8 @@ void tile(const std::int16_t* x, int x_stride, const std::int8_t* weights, int p
   const DS d16;
   const hn::Rebind<std::int8_t, DS> d8;
   constexpr int kWidth = P * kVectors;
-  // Highway may leave the odd products in a second accumulator; on x86 it never does, and the compiler drops it.
+  // Highway may leave the odd products in a second accumulator; on x86 it never does, and the compiler drops
+  // it.
   VI even[R][kWidth], odd[R][kWidth];
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < kWidth; ++v) even[r][v] = odd[r][v] = hn::Zero(d);
@@ -112,9 +115,11 @@ void tile(const std::int16_t* x, int x_stride, const std::int8_t* weights, int p
       value[r] = hn::BitCast(d16, hn::Set(d, pair));
     }
     for (int v = 0; v < kWidth; ++v) {
-      const std::int8_t* p = weights + static_cast<std::size_t>(v / kVectors) * panel_stride + v % kVectors * 2 * kLanes;
+      const std::int8_t* p =
+          weights + static_cast<std::size_t>(v / kVectors) * panel_stride + v % kVectors * 2 * kLanes;
       const hn::Vec<DS> w = hn::PromoteTo(d16, hn::Load(d8, p));
-      for (int r = 0; r < R; ++r) even[r][v] = hn::ReorderWidenMulAccumulate(d, value[r], w, even[r][v], odd[r][v]);
+      for (int r = 0; r < R; ++r)
+        even[r][v] = hn::ReorderWidenMulAccumulate(d, value[r], w, even[r][v], odd[r][v]);
     }
   }
   for (int r = 0; r < R; ++r) {
@@ -136,7 +141,8 @@ void tile_of_rows(int rows, const std::int16_t* x, int x_stride, const std::int8
 }
 
 // start + sum * (scale of the row * scale of the column), for a whole panel.
-void finish_panel(const std::int32_t* sums, float row_scale, const float* scales, const float* start, float* out) {
+void finish_panel(const std::int32_t* sums, float row_scale, const float* scales, const float* start,
+                  float* out) {
   const DF d;
   for (int v = 0; v < kPanel; v += kLanes) {
     const auto scale = hn::Mul(hn::Set(d, row_scale), hn::Load(d, scales + v));
@@ -179,8 +185,9 @@ void Int8(const GemmBlock& block) {
     }
     for (int panel = block.panel_begin, width; panel < block.panel_end; panel += width) {
       width = block.panel_end - panel >= kMaxPanels ? kMaxPanels : 1;
-      const std::int8_t* weights = static_cast<const std::int8_t*>(args.weights->data()) +
-                                   static_cast<std::size_t>(panel) * static_cast<std::size_t>(pairs) * (2 * kPanel);
+      const std::int8_t* weights =
+          static_cast<const std::int8_t*>(args.weights->data()) +
+          static_cast<std::size_t>(panel) * static_cast<std::size_t>(pairs) * (2 * kPanel);
       for (int row = 0, height; row < rows; row += height) {
         height = std::min(kMaxRows, rows - row);
         const auto run = width == kMaxPanels ? &tile_of_rows<kMaxPanels> : &tile_of_rows<1>;
@@ -204,7 +211,9 @@ namespace tessera {
 
 HWY_EXPORT(Int8);
 
-void gemm_i8(const GemmBlock& block) { HWY_DYNAMIC_DISPATCH(Int8)(block); }
+void gemm_i8(const GemmBlock& block) {
+  HWY_DYNAMIC_DISPATCH(Int8)(block);
+}
 
 }  // namespace tessera
 #endif

@@ -1,4 +1,5 @@
-// What core/gemm.cpp hands to the kernels of the matrix product: one rectangle of the output. Internal to core.
+// What core/gemm.cpp hands to the kernels of the matrix product: one rectangle of the output. Internal to
+// core.
 #pragma once
 
 #include "core/gemm.h"

@@ -1,6 +1,6 @@
-// Matrix product for one or two output columns (the last convolution of a decoder): a panel would waste most of its
-// lanes, so lanes run across rows. Rows come in groups, transposed four k at a time in registers; each output is the
-// same single chain over k as in gemm_panels_cpu.cpp. Leaves out: i8 weights.
+// Matrix product for one or two output columns (the last convolution of a decoder): a panel would waste most
+// of its lanes, so lanes run across rows. Rows come in groups, transposed four k at a time in registers; each
+// output is the same single chain over k as in gemm_panels_cpu.cpp. Leaves out: i8 weights.
 #include <algorithm>
 
 #include "core/gemm_kernels.h"
@@ -26,7 +26,9 @@ constexpr int kLanes = hn::MaxLanes(D());
 constexpr int kGroups = kLanes == 4 ? 4 : 2;
 constexpr int kRows = kGroups * kLanes;
 
-HWY_INLINE float weight(float w) { return w; }
+HWY_INLINE float weight(float w) {
+  return w;
+}
 HWY_INLINE float weight(std::uint16_t w) {
   return hwy::F32FromBF16(hwy::bfloat16_t{w});
 }
@@ -80,7 +82,8 @@ void rows_of_columns(const float* const* rows, const GemmArgs& args, float (*sum
         V x[4];
         load_transposed(rows + g * kLanes, offset + i, x);
         for (int q = 0; q < 4; ++q) {
-          for (int n = 0; n < N; ++n) sum[n][g] = Fma(d, x[q], hn::Set(d, weight(w[q * kPanel + n])), sum[n][g]);
+          for (int n = 0; n < N; ++n)
+            sum[n][g] = Fma(d, x[q], hn::Set(d, weight(w[q * kPanel + n])), sum[n][g]);
         }
       }
     }
@@ -106,7 +109,8 @@ void all_rows(const GemmBlock& block) {
     const float* rows[kRows];
     alignas(64) float sums[kNarrowColumns][kRows] = {};
     // Lanes without a row repeat the last one.
-    for (int r = 0; r < kRows; ++r) rows[r] = args.rows[static_cast<std::size_t>(first + std::min(r, count - 1))];
+    for (int r = 0; r < kRows; ++r)
+      rows[r] = args.rows[static_cast<std::size_t>(first + std::min(r, count - 1))];
     float* out = args.out + first * args.out_stride;
     for (int n = 0; n < columns; ++n) {
       for (int r = 0; r < count; ++r) {
@@ -144,7 +148,9 @@ namespace tessera {
 
 HWY_EXPORT(Narrow);
 
-void gemm_narrow(const GemmBlock& block) { HWY_DYNAMIC_DISPATCH(Narrow)(block); }
+void gemm_narrow(const GemmBlock& block) {
+  HWY_DYNAMIC_DISPATCH(Narrow)(block);
+}
 
 }  // namespace tessera
 #endif

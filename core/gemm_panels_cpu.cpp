@@ -1,6 +1,7 @@
-// Matrix product for f32 and bf16 weights: register tiles of R rows x P panels, each output one chain of fused
-// multiply-adds over k. Blocks of k keep a slice of the weights in cache while rows pass; the chain goes on from
-// `out`, so blocking changes no bit. Leaves out: outputs of one or two columns (gemm_narrow_cpu.cpp).
+// Matrix product for f32 and bf16 weights: register tiles of R rows x P panels, each output one chain of
+// fused multiply-adds over k. Blocks of k keep a slice of the weights in cache while rows pass; the chain
+// goes on from `out`, so blocking changes no bit. Leaves out: outputs of one or two columns
+// (gemm_narrow_cpu.cpp).
 #include <algorithm>
 
 #include "core/gemm_kernels.h"
@@ -44,12 +45,13 @@ constexpr int max_rows(int panels) {
 constexpr int kTallRows = max_rows(1) < 6 ? max_rows(1) : 6;
 // Values of k whose weights, for a tile's panels, stay in the first-level cache while rows pass.
 constexpr int kBlockK = 256;
-#ifndef RA
-#define RA 32
-#endif
-constexpr int kRunAhead = RA;
+// Values of k that a lone tile fetches ahead of itself: 16 KB of f32, past the page where hardware
+// prefetchers stop.
+constexpr int kRunAhead = 256;
 
-HWY_INLINE V load_weights(const float* p) { return hn::Load(D(), p); }
+HWY_INLINE V load_weights(const float* p) {
+  return hn::Load(D(), p);
+}
 HWY_INLINE V load_weights(const std::uint16_t* p) {  // bf16: the upper half of an f32
   const hn::Rebind<std::uint16_t, D> d16;
   const hn::RebindToUnsigned<D> d32;
@@ -78,8 +80,8 @@ struct Ahead {
 };
 
 template <class T>
-using Tile = void (*)(const float* const* rows, const Stretch& stretch, const T* weights, const Ahead<T>& ahead,
-                      std::size_t panel_stride, const Ends& ends);
+using Tile = void (*)(const float* const* rows, const Stretch& stretch, const T* weights,
+                      const Ahead<T>& ahead, std::size_t panel_stride, const Ends& ends);
 
 template <class T, int R, int P>
 void tile(const float* const* rows, const Stretch& stretch, const T* weights, const Ahead<T>& ahead,
@@ -88,22 +90,25 @@ void tile(const float* const* rows, const Stretch& stretch, const T* weights, co
   constexpr int kWidth = P * kVectors;
   V sum[R][kWidth];
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < kWidth; ++v) sum[r][v] = hn::LoadU(d, ends.start + r * ends.start_stride + v * kLanes);
+    for (int v = 0; v < kWidth; ++v)
+      sum[r][v] = hn::LoadU(d, ends.start + r * ends.start_stride + v * kLanes);
   }
   const float* x[R];
   for (int r = 0; r < R; ++r) x[r] = rows[r] + stretch.offset;
-  const T* fetch = ahead.weights;
+  const T* fetch = ahead.panels > 0 ? ahead.weights : weights;
   for (int s = 0; s < stretch.segments; ++s) {
     for (int i = 0; i < stretch.length; ++i) {
       V w[kWidth];
       for (int v = 0; v < kWidth; ++v) {
-        w[v] = load_weights(weights + static_cast<std::size_t>(v / kVectors) * panel_stride + v % kVectors * kLanes);
+        w[v] = load_weights(weights + static_cast<std::size_t>(v / kVectors) * panel_stride +
+                            v % kVectors * kLanes);
       }
       for (int r = 0; r < R; ++r) {
         const V value = hn::Set(d, x[r][i]);
         for (int v = 0; v < kWidth; ++v) sum[r][v] = Fma(d, value, w[v], sum[r][v]);
       }
-      for (int p = 0; p < ahead.panels; ++p) hwy::Prefetch(fetch + static_cast<std::size_t>(p) * panel_stride);
+      for (int p = 0; p < ahead.panels; ++p)
+        hwy::Prefetch(fetch + static_cast<std::size_t>(p) * panel_stride);
       weights += kPanel;
       fetch += kPanel;
     }
@@ -122,26 +127,32 @@ constexpr Tile<T> tile_if_it_fits() {
 
 template <class T, int P>
 Tile<T> tile_of_rows(int rows) {
-  constexpr Tile<T> kTiles[kMaxRows] = {
-      tile_if_it_fits<T, 1, P>(), tile_if_it_fits<T, 2, P>(), tile_if_it_fits<T, 3, P>(), tile_if_it_fits<T, 4, P>(),
-      tile_if_it_fits<T, 5, P>(), tile_if_it_fits<T, 6, P>(), tile_if_it_fits<T, 7, P>(), tile_if_it_fits<T, 8, P>()};
+  constexpr Tile<T> kTiles[kMaxRows] = {tile_if_it_fits<T, 1, P>(), tile_if_it_fits<T, 2, P>(),
+                                        tile_if_it_fits<T, 3, P>(), tile_if_it_fits<T, 4, P>(),
+                                        tile_if_it_fits<T, 5, P>(), tile_if_it_fits<T, 6, P>(),
+                                        tile_if_it_fits<T, 7, P>(), tile_if_it_fits<T, 8, P>()};
   return kTiles[rows - 1];
 }
 
 template <class T>
 Tile<T> tile_of(int rows, int panels) {
   switch (panels) {
-    case 4: return tile_of_rows<T, 4>(rows);
-    case 2: return tile_of_rows<T, 2>(rows);
-    default: return tile_of_rows<T, 1>(rows);
+    case 4:
+      return tile_of_rows<T, 4>(rows);
+    case 2:
+      return tile_of_rows<T, 2>(rows);
+    default:
+      return tile_of_rows<T, 1>(rows);
   }
 }
 
-// The widest tile for `rows` rows that `panels` panels can fill.
+// Panels of the tiles for `rows` rows, of which `panels` are left.
 int tile_panels(int rows, int panels) {
   int width = kMaxPanels;
   while (width > 1 && (width > panels || max_rows(width) < std::min(rows, kTallRows))) width /= 2;
-  return width;
+  // Bound by memory: the best is one linear stream of weights, or several when a lone row leaves too few
+  // chains.
+  return rows > 1 && rows <= max_rows(1) ? 1 : width;
 }
 
 // One rectangle over one stretch of k, which starts at weight row `k_begin`.
@@ -166,15 +177,16 @@ class StretchOfBlock {
   void group(int panel, int width) const {
     const int tiles = (block_.rows() + max_rows(width) - 1) / max_rows(width);
     const T* next = next_group(panel + width);
-    // A single tile is bound by memory: it runs ahead of itself. Several share the fetching of the next group.
+    // A lone tile of one panel runs ahead of itself. Several tiles share the fetching of the next group.
     const int share = (width + tiles - 1) / tiles;
     for (int t = 0, row = block_.row_begin; t < tiles; ++t) {
       const int rows = (block_.row_end - row + tiles - t - 1) / (tiles - t);
       Ahead<T> ahead;
-      if (tiles == 1 && width > 1) {
-        ahead = {weights_at(panel, k_begin_) + kRunAhead * kPanel, width};
+      if (tiles == 1) {
+        if (width == 1) ahead = {weights_at(panel, k_begin_) + kRunAhead * kPanel, 1};
       } else if (next != nullptr && t * share < width) {
-        ahead = {next + static_cast<std::size_t>(t * share) * panel_stride(), std::min(share, width - t * share)};
+        ahead = {next + static_cast<std::size_t>(t * share) * panel_stride(),
+                 std::min(share, width - t * share)};
       }
       one_tile(row, rows, panel, width, ahead);
       row += rows;
@@ -213,7 +225,8 @@ class StretchOfBlock {
     }
     // The last, partly filled panel: `out` and `bias` end inside it, so the tile works on a copy.
     float copy[kMaxRows * kPanel] = {};
-    for (int r = 0; r < rows; ++r) std::copy_n(ends.start + r * ends.start_stride, columns, copy + r * kPanel);
+    for (int r = 0; r < rows; ++r)
+      std::copy_n(ends.start + r * ends.start_stride, columns, copy + r * kPanel);
     tile(args_.rows.data() + row, stretch_, weights, ahead, panel_stride(), {copy, kPanel, copy, kPanel});
     for (int r = 0; r < rows; ++r) std::copy_n(copy + r * kPanel, columns, ends.out + r * ends.out_stride);
   }
@@ -230,11 +243,12 @@ void all_stretches(const GemmBlock& block) {
   const int k = args.weights->k();
   const int length = k / args.segments;
   // A single row of tiles uses each weight once: nothing to keep in cache.
-  const int most = block.rows() <= kTallRows ? k : kBlockK;
+  const int most = block.rows() <= max_rows(1) ? k : kBlockK;
   if (length <= most) {
     const int step = most / length;
     for (int s = 0; s < args.segments; s += step) {
-      const Stretch stretch{s * args.segment_stride, args.segment_stride, std::min(step, args.segments - s), length};
+      const Stretch stretch{s * args.segment_stride, args.segment_stride, std::min(step, args.segments - s),
+                            length};
       StretchOfBlock<T>(block, stretch, s * length).run();
     }
     return;
@@ -266,7 +280,9 @@ namespace tessera {
 
 HWY_EXPORT(Panels);
 
-void gemm_panels(const GemmBlock& block) { HWY_DYNAMIC_DISPATCH(Panels)(block); }
+void gemm_panels(const GemmBlock& block) {
+  HWY_DYNAMIC_DISPATCH(Panels)(block);
+}
 
 }  // namespace tessera
 #endif

@@ -16,7 +16,8 @@ Sequences allocate_sequences(Workspace& workspace, Workspace::Side side, std::sp
 std::size_t sequences_bytes(int streams, int rows, int channels) {
   const std::size_t count = static_cast<std::size_t>(streams);
   return Workspace::padded(count * sizeof(int)) +
-         Workspace::padded(count * static_cast<std::size_t>(rows) * static_cast<std::size_t>(channels) * sizeof(float));
+         Workspace::padded(count * static_cast<std::size_t>(rows) * static_cast<std::size_t>(channels) *
+                           sizeof(float));
 }
 
 }  // namespace tessera

@@ -9,7 +9,9 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 }  // namespace
 
@@ -17,8 +19,11 @@ Lstm::Lstm(int hidden, std::span<const float> weight_ih, std::span<const float> 
            std::span<const float> bias_ih, std::span<const float> bias_hh, WeightType type)
     : hidden_(hidden), bias_(bias_ih.begin(), bias_ih.end()) {
   const std::size_t gates = to_size(4 * hidden), weights = gates * to_size(hidden);
-  if (weight_ih.size() != weights || weight_hh.size() != weights || bias_ih.size() != gates || bias_hh.size() != gates) {
-    fail("lstm", "weights [" + std::to_string(gates) + ", " + std::to_string(hidden) + "] and biases of " + std::to_string(gates),
+  if (weight_ih.size() != weights || weight_hh.size() != weights || bias_ih.size() != gates ||
+      bias_hh.size() != gates) {
+    fail("lstm",
+         "weights [" + std::to_string(gates) + ", " + std::to_string(hidden) + "] and biases of " +
+             std::to_string(gates),
          std::to_string(weight_ih.size()) + ", " + std::to_string(weight_hh.size()) + ", " +
              std::to_string(bias_ih.size()) + ", " + std::to_string(bias_hh.size()) + " values");
   }
@@ -28,9 +33,13 @@ Lstm::Lstm(int hidden, std::span<const float> weight_ih, std::span<const float> 
 }
 
 // Hidden vector, then cell vector.
-std::size_t Lstm::state_bytes() const { return Workspace::padded(2 * to_size(hidden_) * sizeof(float)); }
+std::size_t Lstm::state_bytes() const {
+  return Workspace::padded(2 * to_size(hidden_) * sizeof(float));
+}
 
-void Lstm::init_state(std::byte* state) const { std::memset(state, 0, state_bytes()); }
+void Lstm::init_state(std::byte* state) const {
+  std::memset(state, 0, state_bytes());
+}
 
 std::size_t Lstm::workspace_bytes(int streams, int rows) const {
   return sequences_bytes(streams, rows, hidden_) + sequences_bytes(streams, rows, 4 * hidden_) +
@@ -38,7 +47,8 @@ std::size_t Lstm::workspace_bytes(int streams, int rows) const {
 }
 
 Sequences Lstm::step(Sequences x, States states, StepContext& context) const {
-  if (x.channels() != hidden_) fail("lstm", "x [rows, " + std::to_string(hidden_) + "]", x.rows.shape().str());
+  if (x.channels() != hidden_)
+    fail("lstm", "x [rows, " + std::to_string(hidden_) + "]", x.rows.shape().str());
   Workspace& workspace = context.workspace;
   const Workspace::Side side = workspace.side_of(x.rows.raw());
   const Workspace::Mark mark = workspace.mark();
@@ -48,7 +58,12 @@ Sequences Lstm::step(Sequences x, States states, StepContext& context) const {
   const std::span<const float*> rows = workspace.array<const float*>(side, to_size(x.total()));
   for (std::size_t t = 0; t < rows.size(); ++t) rows[t] = x.rows.f32() + t * to_size(hidden_);
   float* gates = workspace.tensor(side, {x.total(), 4 * hidden_}).f32();
-  gemm({.rows = rows, .weights = &input_, .start = GemmStart::bias, .bias = bias_.data(), .out = gates, .out_stride = 4 * hidden_},
+  gemm({.rows = rows,
+        .weights = &input_,
+        .start = GemmStart::bias,
+        .bias = bias_.data(),
+        .out = gates,
+        .out_stride = 4 * hidden_},
        context.pool);
   float* out = y.rows.f32();
   for (int i = 0; i < x.streams(); ++i) {
@@ -56,7 +71,11 @@ Sequences Lstm::step(Sequences x, States states, StepContext& context) const {
     float* cell = hidden + hidden_;
     for (int t = 0; t < x.lengths[to_size(i)]; ++t, gates += 4 * hidden_, out += hidden_) {
       const float* previous = hidden;
-      gemm({.rows = {&previous, 1}, .weights = &recurrent_, .start = GemmStart::output, .out = gates, .out_stride = 4 * hidden_},
+      gemm({.rows = {&previous, 1},
+            .weights = &recurrent_,
+            .start = GemmStart::output,
+            .out = gates,
+            .out_stride = 4 * hidden_},
            context.pool);
       lstm_cell(gates, cell, hidden, hidden_);
       std::memcpy(out, hidden, to_size(hidden_) * sizeof(float));

@@ -13,8 +13,8 @@ namespace tessera {
 class Lstm : public Layer {
  public:
   /// weight_ih, weight_hh [4 * hidden, hidden]; bias_ih, bias_hh [4 * hidden]: added to one another.
-  Lstm(int hidden, std::span<const float> weight_ih, std::span<const float> weight_hh, std::span<const float> bias_ih,
-       std::span<const float> bias_hh, WeightType type);
+  Lstm(int hidden, std::span<const float> weight_ih, std::span<const float> weight_hh,
+       std::span<const float> bias_ih, std::span<const float> bias_hh, WeightType type);
 
   int in_channels() const override { return hidden_; }
   int out_channels() const override { return hidden_; }

@@ -1,5 +1,5 @@
-// Bad data from outside (a file, a stream, a peer) comes back as a Result with a reason that a user can act on.
-// Mistakes in the program throw UsageError instead (core/error.h). docs/errors.md lists both.
+// Bad data from outside (a file, a stream, a peer) comes back as a Result with a reason that a user can act
+// on. Mistakes in the program throw UsageError instead (core/error.h). docs/errors.md lists both.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,8 @@ class ResultError : public std::runtime_error {
   Error error_;
 };
 
-/// Either a T or an Error. Test it (`if (!r) return r.error();`), then use `*r`; or call value(), which throws.
+/// Either a T or an Error. Test it (`if (!r) return r.error();`), then use `*r`; or call value(), which
+/// throws.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -10,9 +10,13 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
-std::size_t elements(const Sequences& x) { return static_cast<std::size_t>(x.rows.size()); }
+std::size_t elements(const Sequences& x) {
+  return static_cast<std::size_t>(x.rows.size());
+}
 
 // Moves y to the side opposite to where it lies, which must be free above `mark`.
 Sequences to_other_side(const Sequences& y, Workspace& workspace, const Workspace::Mark& mark) {
@@ -36,8 +40,12 @@ Sequential& Sequential::add(std::unique_ptr<Layer> layer) {
   return *this;
 }
 
-int Sequential::in_channels() const { return layers_.empty() ? 0 : layers_.front().layer->in_channels(); }
-int Sequential::out_channels() const { return layers_.empty() ? 0 : layers_.back().layer->out_channels(); }
+int Sequential::in_channels() const {
+  return layers_.empty() ? 0 : layers_.front().layer->in_channels();
+}
+int Sequential::out_channels() const {
+  return layers_.empty() ? 0 : layers_.back().layer->out_channels();
+}
 
 void Sequential::init_state(std::byte* state) const {
   for (const Placed& placed : layers_) placed.layer->init_state(state + placed.offset);
@@ -95,7 +103,8 @@ Sequences Sequential::step(Sequences x, States states, StepContext& context) con
     current = next;
   }
   const bool moved = current.rows.raw() != x.rows.raw();
-  if (moved && workspace.side_of(current.rows.raw()) == x_side) return to_other_side(current, workspace, start);
+  if (moved && workspace.side_of(current.rows.raw()) == x_side)
+    return to_other_side(current, workspace, start);
   return current;
 }
 
@@ -103,7 +112,8 @@ Residual::Residual(std::unique_ptr<Layer> inner, std::unique_ptr<Layer> skip)
     : inner_(std::move(inner)), skip_(std::move(skip)) {
   const int skip_out = skip_ ? skip_->out_channels() : inner_->in_channels();
   if (skip_out != inner_->out_channels()) {
-    fail("residual", std::to_string(inner_->out_channels()) + " channels on the skip side", std::to_string(skip_out));
+    fail("residual", std::to_string(inner_->out_channels()) + " channels on the skip side",
+         std::to_string(skip_out));
   }
   skip_offset_ = inner_->state_bytes();
   queue_offset_ = skip_offset_ + (skip_ ? skip_->state_bytes() : 0);
@@ -113,7 +123,8 @@ Residual::Residual(std::unique_ptr<Layer> inner, std::unique_ptr<Layer> skip)
 std::size_t Residual::state_bytes() const {
   const std::size_t rows = to_size(inner_->holdback());
   if (rows == 0) return queue_offset_;
-  return queue_offset_ + Workspace::padded(sizeof(std::int64_t) + rows * to_size(out_channels()) * sizeof(float));
+  return queue_offset_ +
+         Workspace::padded(sizeof(std::int64_t) + rows * to_size(out_channels()) * sizeof(float));
 }
 
 void Residual::init_state(std::byte* state) const {
@@ -129,7 +140,8 @@ std::size_t Residual::workspace_bytes(int streams, int rows) const {
 Sequences Residual::step(Sequences x, States states, StepContext& context) const {
   Workspace& workspace = context.workspace;
   Sequences y = inner_->step(x, states, context);
-  if (y.rows.raw() == x.rows.raw()) fail("residual", "an inner layer that does not work in place", "one that does");
+  if (y.rows.raw() == x.rows.raw())
+    fail("residual", "an inner layer that does not work in place", "one that does");
   const Workspace::Side side = workspace.side_of(y.rows.raw());
   const Workspace::Mark mark = workspace.mark();
   const Sequences skipped = skip_ ? skip_->step(x, states.at(skip_offset_), context) : x;
@@ -157,7 +169,8 @@ void Residual::add_waiting(const Sequences& skipped, Sequences& y, States states
     add(from, to + from_queue * channels, to_size(from_new * channels));
     const int kept = held - from_queue;
     std::memmove(queue, queue + from_queue * channels, to_size(kept * channels) * sizeof(float));
-    std::memcpy(queue + kept * channels, from + from_new * channels, to_size((length - from_new) * channels) * sizeof(float));
+    std::memcpy(queue + kept * channels, from + from_new * channels,
+                to_size((length - from_new) * channels) * sizeof(float));
     waiting = kept + length - from_new;
     std::fill(queue + waiting * channels, queue + capacity * channels, 0.0f);
     from += length * channels;
@@ -165,10 +178,13 @@ void Residual::add_waiting(const Sequences& skipped, Sequences& y, States states
   }
 }
 
-int Blocked::max_rows(int rows) const { return inner_->max_rows(rows) + (rows / rows_ + 1) * inner_->max_rows(0); }
+int Blocked::max_rows(int rows) const {
+  return inner_->max_rows(rows) + (rows / rows_ + 1) * inner_->max_rows(0);
+}
 
 std::size_t Blocked::workspace_bytes(int streams, int rows) const {
-  return sequences_bytes(streams, max_rows(rows), out_channels()) + inner_->workspace_bytes(1, std::min(rows, rows_));
+  return sequences_bytes(streams, max_rows(rows), out_channels()) +
+         inner_->workspace_bytes(1, std::min(rows, rows_));
 }
 
 Sequences Blocked::step(Sequences x, States states, StepContext& context) const {

@@ -1,5 +1,5 @@
-// Layers made of layers: a chain, a residual connection, and a chain that runs in short pieces so that what it works on
-// stays in the cache (exact, because any split gives the same bits).
+// Layers made of layers: a chain, a residual connection, and a chain that runs in short pieces so that what
+// it works on stays in the cache (exact, because any split gives the same bits).
 #pragma once
 
 #include <memory>
@@ -43,8 +43,8 @@ class Sequential : public Layer {
   std::size_t state_bytes_ = 0;
 };
 
-/// y = skip(x) + inner(x), skip being the identity unless given. Rows that inner holds back at the start of a stream wait
-/// on the skip side, too. The first layer of inner must not work in place.
+/// y = skip(x) + inner(x), skip being the identity unless given. Rows that inner holds back at the start of a
+/// stream wait on the skip side, too. The first layer of inner must not work in place.
 class Residual : public Layer {
  public:
   explicit Residual(std::unique_ptr<Layer> inner, std::unique_ptr<Layer> skip = nullptr);

@@ -1,9 +1,8 @@
 #include "core/tensor.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "core/aligned_memory.h"
 #include "core/error.h"
 
 namespace tessera {
@@ -54,7 +53,8 @@ const char* name_of(DType type) {
   return "?";
 }
 
-Shape::Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+Shape::Shape(std::initializer_list<std::int64_t> extents)
+    : Shape(std::span(extents.begin(), extents.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> extents) {
   if (extents.size() > kMaxRank) fail("shape", "at most 5 axes", std::to_string(extents.size()));
@@ -80,13 +80,11 @@ std::string Shape::str() const {
 }
 
 Tensor Tensor::zeros(const Shape& shape, DType type) {
-  constexpr std::size_t kAlign = 64;
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(type);
-  const std::size_t padded = (bytes + kAlign) / kAlign * kAlign;  // never zero, a multiple of the alignment
-  void* data = std::aligned_alloc(kAlign, padded);
-  if (!data) throw std::bad_alloc();
-  std::memset(data, 0, padded);
-  return view(data, shape, type, std::shared_ptr<void>(data, std::free));
+  std::shared_ptr<void> storage = allocate_aligned(bytes);
+  void* data = storage.get();
+  std::memset(data, 0, bytes);
+  return view(data, shape, type, std::move(storage));
 }
 
 Tensor Tensor::view(void* data, const Shape& shape, DType type, std::shared_ptr<void> owner) {
@@ -115,7 +113,8 @@ float bf16_to_f32(std::uint16_t bits) {
 std::uint16_t f32_to_bf16(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // quiet NaN
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // quiet NaN
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 

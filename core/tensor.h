@@ -1,5 +1,6 @@
-// The one tensor type: shape, dtype, shared storage and a nullable link to the tape. Contiguous, channels last:
-// audio is [B, T, C]. A tensor may also be a view of memory that somebody else owns (a workspace, a mapped file).
+// The one tensor type: shape, dtype, shared storage and a nullable link to the tape. Contiguous, channels
+// last: audio is [B, T, C]. A tensor may also be a view of memory that somebody else owns (a workspace, a
+// mapped file).
 #pragma once
 
 #include <array>
@@ -50,7 +51,8 @@ class Tensor {
   /// New zeroed storage, aligned to 64 bytes.
   static Tensor zeros(const Shape& shape, DType type = DType::f32);
   /// A view of `data`, which must outlive it (or is kept alive by `owner`).
-  static Tensor view(void* data, const Shape& shape, DType type = DType::f32, std::shared_ptr<void> owner = nullptr);
+  static Tensor view(void* data, const Shape& shape, DType type = DType::f32,
+                     std::shared_ptr<void> owner = nullptr);
 
   const Shape& shape() const { return shape_; }
   std::int64_t dim(int axis) const { return shape_[axis]; }
@@ -78,8 +80,8 @@ class Tensor {
   Shape shape_;
   DType type_ = DType::f32;
   void* data_ = nullptr;
-  std::shared_ptr<void> storage_;    // null for views of foreign memory
-  std::shared_ptr<TapeNode> tape_;   // null outside training
+  std::shared_ptr<void> storage_;   // null for views of foreign memory
+  std::shared_ptr<TapeNode> tape_;  // null outside training
 };
 
 /// Exact widening of a bfloat16 pattern to float.

@@ -20,15 +20,16 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls body(i) for every i in [0, count), each once, on any thread; returns when all are done. The body must not
-  /// throw and must not call the pool again.
+  /// Calls body(i) for every i in [0, count), each once, on any thread; returns when all are done. The body
+  /// must not throw and must not call the pool again.
   template <class Body>
   void parallel_for(int count, const Body& body) {
     if (workers_.empty() || count <= 1) {
       for (int i = 0; i < count; ++i) body(i);
       return;
     }
-    run(count, [](const void* context, int i) { (*static_cast<const Body*>(context))(i); }, &body);
+    run(
+        count, [](const void* context, int i) { (*static_cast<const Body*>(context))(i); }, &body);
   }
 
  private:

@@ -1,6 +1,6 @@
-// Scratch memory of one step: two stacks that grow towards each other, so that a layer reads its input from one
-// side and leaves its output on the other, and a chain of layers needs only the two largest neighbours at a time.
-// Sized once when a stream opens (Layer::workspace_bytes); a step allocates nothing from the heap.
+// Scratch memory of one step: two stacks that grow towards each other, so that a layer reads its input from
+// one side and leaves its output on the other, and a chain of layers needs only the two largest neighbours at
+// a time. Sized once when a stream opens (Layer::workspace_bytes); a step allocates nothing from the heap.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,9 @@ class Workspace {
 
   Mark mark() const { return {low_, high_}; }
   /// Frees what was allocated on `side` since `mark`.
-  void release(Side side, const Mark& mark) { (side == Side::low ? low_ : high_) = side == Side::low ? mark.low : mark.high; }
+  void release(Side side, const Mark& mark) {
+    (side == Side::low ? low_ : high_) = side == Side::low ? mark.low : mark.high;
+  }
   /// Frees everything, also what an exception left behind.
   void clear() { low_ = high_ = 0; }
   /// The side on which `data` lies; memory from elsewhere counts as high.
@@ -41,7 +43,8 @@ class Workspace {
   static Side other(Side side) { return side == Side::low ? Side::high : Side::low; }
   std::size_t bytes() const { return bytes_; }
 
-  /// What `bytes` bytes take with alignment, at least one unit so that even nothing has a side: for workspace_bytes().
+  /// What `bytes` bytes take with alignment, at least one unit so that even nothing has a side: for
+  /// workspace_bytes().
   static constexpr std::size_t padded(std::size_t bytes) { return (bytes + (bytes == 0) + 63) / 64 * 64; }
 
  private:

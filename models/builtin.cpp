@@ -8,6 +8,8 @@ extern const std::byte tessera_builtin_end[];
 
 namespace tessera {
 
-std::span<const std::byte> builtin_model() { return {tessera_builtin_begin, tessera_builtin_end}; }
+std::span<const std::byte> builtin_model() {
+  return {tessera_builtin_begin, tessera_builtin_end};
+}
 
 }  // namespace tessera

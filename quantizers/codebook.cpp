@@ -10,7 +10,9 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 // Rows searched at a time: their scores stay in the cache.
 constexpr int kBlock = 32;
@@ -20,7 +22,8 @@ constexpr int kBlock = 32;
 Codebook::Codebook(std::span<const float> codewords, int size, int dimension, WeightType type)
     : size_(size), dimension_(dimension), codewords_(codewords.begin(), codewords.end()) {
   if (codewords.size() != to_size(size) * to_size(dimension)) {
-    fail("codebook", std::to_string(size) + " x " + std::to_string(dimension) + " values", std::to_string(codewords.size()));
+    fail("codebook", std::to_string(size) + " x " + std::to_string(dimension) + " values",
+         std::to_string(codewords.size()));
   }
   search_ = PackedMatrix::pack(codewords.data(), dimension, size, 1, dimension, type);
   half_norms_.resize(to_size(size));
@@ -32,7 +35,8 @@ Codebook::Codebook(std::span<const float> codewords, int size, int dimension, We
 
 std::size_t Codebook::workspace_bytes(int rows) const {
   const std::size_t block = to_size(std::min(rows, kBlock));
-  return Workspace::padded(block * sizeof(float*)) + Workspace::padded(block * to_size(size_) * sizeof(float)) +
+  return Workspace::padded(block * sizeof(float*)) +
+         Workspace::padded(block * to_size(size_) * sizeof(float)) +
          Workspace::padded(block * sizeof(std::int32_t));
 }
 

@@ -18,9 +18,10 @@ class Codebook {
   int size() const { return size_; }
   int dimension() const { return dimension_; }
   std::size_t workspace_bytes(int rows) const;
-  /// Index of the codeword with the smallest squared distance to each row [rows, dimension], the lowest on a tie, at
-  /// indices[row * index_stride].
-  void nearest(const float* rows, int count, std::int32_t* indices, std::ptrdiff_t index_stride, StepContext& context) const;
+  /// Index of the codeword with the smallest squared distance to each row [rows, dimension], the lowest on a
+  /// tie, at indices[row * index_stride].
+  void nearest(const float* rows, int count, std::int32_t* indices, std::ptrdiff_t index_stride,
+               StepContext& context) const;
   /// row[i] += sign * codeword[i]; sign is 1 or -1.
   void accumulate(std::int32_t index, float sign, float* row) const;
 

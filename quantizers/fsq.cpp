@@ -10,7 +10,9 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 // Ties to even. Adding 1.5 * 2^23 leaves no bits for a fraction; |x| is far below that.
 float round_to_even(float x) {
@@ -24,7 +26,8 @@ Fsq::Fsq(std::vector<int> levels) : levels_(std::move(levels)) {
   constexpr int kMaxSize = 1 << 24;
   if (levels_.empty()) fail("fsq", "at least one dimension", "none");
   for (const int level : levels_) {
-    if (level < 2 || level > kMaxSize / size_) fail("fsq", "levels of at least 2 with a product of at most 2^24", std::to_string(level));
+    if (level < 2 || level > kMaxSize / size_)
+      fail("fsq", "levels of at least 2 with a product of at most 2^24", std::to_string(level));
     size_ *= level;
     // The range is a little wider than the outermost levels, so that they can be reached.
     const double half = (level - 1) * (1 + 1e-3) / 2;
@@ -40,7 +43,8 @@ std::size_t Fsq::workspace_bytes(int rows) const {
   return Workspace::padded(to_size(rows) * levels_.size() * sizeof(float));
 }
 
-void Fsq::encode(const float* latents, int rows, int count, std::int32_t* tokens, StepContext& context) const {
+void Fsq::encode(const float* latents, int rows, int count, std::int32_t* tokens,
+                 StepContext& context) const {
   expect_codebooks(*this, count);
   Workspace& workspace = context.workspace;
   const Workspace::Mark mark = workspace.mark();
@@ -53,7 +57,8 @@ void Fsq::encode(const float* latents, int rows, int count, std::int32_t* tokens
     for (std::size_t i = 0; i < dims; ++i) {
       const float level = round_to_even(z[to_size(row) * dims + i] * half_[i] - offset_[i]);
       const float lowest = -static_cast<float>(levels_[i] / 2);
-      const float bounded = level > lowest ? std::min(level, lowest + static_cast<float>(levels_[i] - 1)) : lowest;  // NaN: lowest
+      const float bounded = level > lowest ? std::min(level, lowest + static_cast<float>(levels_[i] - 1))
+                                           : lowest;  // NaN: lowest
       const int digit = static_cast<int>(bounded - lowest);
       token += digit * basis;
       basis *= levels_[i];

@@ -1,5 +1,5 @@
-// Finite scalar quantization (Mentzer et al. 2023): every dimension of a latent is squashed into a range and rounded to
-// one of a few levels; the levels of all dimensions together are one token. No codebook is stored.
+// Finite scalar quantization (Mentzer et al. 2023): every dimension of a latent is squashed into a range and
+// rounded to one of a few levels; the levels of all dimensions together are one token. No codebook is stored.
 #pragma once
 
 #include <vector>
@@ -18,9 +18,11 @@ class Fsq : public Quantizer {
   int codebook_size(int) const override { return size_; }
   std::size_t workspace_bytes(int rows) const override;
   /// Token = sum over i of digit[i] * product of the levels before i, digit[i] from 0 to levels[i] - 1.
-  void encode(const float* latents, int rows, int count, std::int32_t* tokens, StepContext& context) const override;
+  void encode(const float* latents, int rows, int count, std::int32_t* tokens,
+              StepContext& context) const override;
   /// Values (digit - floor(levels / 2)) / floor(levels / 2), from -1 to 1.
-  void decode(const std::int32_t* tokens, int rows, int count, float* latents, StepContext& context) const override;
+  void decode(const std::int32_t* tokens, int rows, int count, float* latents,
+              StepContext& context) const override;
 
  private:
   std::vector<int> levels_;

@@ -20,9 +20,11 @@ class Quantizer {
   /// Upper bound of what encode and decode allocate for `rows` rows.
   virtual std::size_t workspace_bytes(int rows) const = 0;
   /// latents [rows, dimension] -> tokens [rows, count], with the first `count` codebooks.
-  virtual void encode(const float* latents, int rows, int count, std::int32_t* tokens, StepContext& context) const = 0;
+  virtual void encode(const float* latents, int rows, int count, std::int32_t* tokens,
+                      StepContext& context) const = 0;
   /// tokens [rows, count], all within their codebooks -> latents [rows, dimension].
-  virtual void decode(const std::int32_t* tokens, int rows, int count, float* latents, StepContext& context) const = 0;
+  virtual void decode(const std::int32_t* tokens, int rows, int count, float* latents,
+                      StepContext& context) const = 0;
 };
 
 /// Throws UsageError unless 1 <= count <= quantizer.codebooks().

@@ -9,10 +9,13 @@
 namespace tessera {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 // out [rows, w.n] (+)= x [rows, w.k] w
-void project(const float* x, int rows, const PackedMatrix& w, GemmStart start, float* out, StepContext& context) {
+void project(const float* x, int rows, const PackedMatrix& w, GemmStart start, float* out,
+             StepContext& context) {
   Workspace& workspace = context.workspace;
   const Workspace::Mark mark = workspace.mark();
   const auto pointers = workspace.array<const float*>(Workspace::Side::low, to_size(rows));
@@ -27,7 +30,8 @@ ResidualVq::ResidualVq(std::vector<Codebook> codebooks) : codebooks_(std::move(c
   if (codebooks_.empty()) fail("residual_vq", "at least one codebook", "none");
   for (const Codebook& codebook : codebooks_) {
     if (codebook.dimension() != dimension()) {
-      fail("residual_vq", "codebooks of dimension " + std::to_string(dimension()), std::to_string(codebook.dimension()));
+      fail("residual_vq", "codebooks of dimension " + std::to_string(dimension()),
+           std::to_string(codebook.dimension()));
     }
   }
 }
@@ -38,7 +42,8 @@ std::size_t ResidualVq::workspace_bytes(int rows) const {
   return search + Workspace::padded(to_size(rows) * to_size(dimension()) * sizeof(float));
 }
 
-void ResidualVq::encode(const float* latents, int rows, int count, std::int32_t* tokens, StepContext& context) const {
+void ResidualVq::encode(const float* latents, int rows, int count, std::int32_t* tokens,
+                        StepContext& context) const {
   encode_strided(latents, rows, count, tokens, count, context);
 }
 
@@ -59,7 +64,8 @@ void ResidualVq::encode_strided(const float* latents, int rows, int count, std::
     codebook.nearest(residual, rows, tokens + i, token_stride, context);
     if (i + 1 == count) break;
     for (int row = 0; row < rows; ++row) {
-      codebook.accumulate(tokens[row * token_stride + i], -1.0f, residual + to_size(row) * to_size(dimension()));
+      codebook.accumulate(tokens[row * token_stride + i], -1.0f,
+                          residual + to_size(row) * to_size(dimension()));
     }
   }
   workspace.release(Workspace::Side::low, mark);
@@ -71,7 +77,8 @@ void ResidualVq::decode_strided(const std::int32_t* tokens, std::ptrdiff_t token
   std::fill_n(latents, to_size(rows) * to_size(dimension()), 0.0f);
   for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < count; ++i) {
-      codebooks_[to_size(i)].accumulate(tokens[row * token_stride + i], 1.0f, latents + to_size(row) * to_size(dimension()));
+      codebooks_[to_size(i)].accumulate(tokens[row * token_stride + i], 1.0f,
+                                        latents + to_size(row) * to_size(dimension()));
     }
   }
 }
@@ -80,8 +87,10 @@ SplitResidualVq::SplitResidualVq(Half semantic, Half acoustic)
     : semantic_(std::move(semantic)), acoustic_(std::move(acoustic)) {
   for (const Half* half : {&semantic_, &acoustic_}) {
     const int inside = half->quantizer.dimension(), outside = semantic_.input.k();
-    if (half->input.k() != outside || half->input.n() != inside || half->output.k() != inside || half->output.n() != outside) {
-      fail("split_residual_vq", "projections " + std::to_string(outside) + " -> " + std::to_string(inside) + " and back",
+    if (half->input.k() != outside || half->input.n() != inside || half->output.k() != inside ||
+        half->output.n() != outside) {
+      fail("split_residual_vq",
+           "projections " + std::to_string(outside) + " -> " + std::to_string(inside) + " and back",
            std::to_string(half->input.k()) + " -> " + std::to_string(half->input.n()) + ", " +
                std::to_string(half->output.k()) + " -> " + std::to_string(half->output.n()));
     }
@@ -90,23 +99,27 @@ SplitResidualVq::SplitResidualVq(Half semantic, Half acoustic)
 
 int SplitResidualVq::codebook_size(int codebook) const {
   const int first = semantic_.quantizer.codebooks();
-  return codebook < first ? semantic_.quantizer.codebook_size(codebook) : acoustic_.quantizer.codebook_size(codebook - first);
+  return codebook < first ? semantic_.quantizer.codebook_size(codebook)
+                          : acoustic_.quantizer.codebook_size(codebook - first);
 }
 
 std::size_t SplitResidualVq::workspace_bytes(int rows) const {
   const int inside = std::max(semantic_.quantizer.dimension(), acoustic_.quantizer.dimension());
   return std::max(semantic_.quantizer.workspace_bytes(rows), acoustic_.quantizer.workspace_bytes(rows)) +
-         Workspace::padded(to_size(rows) * to_size(inside) * sizeof(float)) + Workspace::padded(to_size(rows) * sizeof(float*));
+         Workspace::padded(to_size(rows) * to_size(inside) * sizeof(float)) +
+         Workspace::padded(to_size(rows) * sizeof(float*));
 }
 
-void SplitResidualVq::encode(const float* latents, int rows, int count, std::int32_t* tokens, StepContext& context) const {
+void SplitResidualVq::encode(const float* latents, int rows, int count, std::int32_t* tokens,
+                             StepContext& context) const {
   expect_codebooks(*this, count);
   const int first = std::min(count, semantic_.quantizer.codebooks());
   const auto half = [&](const Half& part, int codebooks, std::int32_t* to) {
     if (codebooks == 0) return;
     Workspace& workspace = context.workspace;
     const Workspace::Mark mark = workspace.mark();
-    float* inside = workspace.array<float>(Workspace::Side::low, to_size(rows) * to_size(part.input.n())).data();
+    float* inside =
+        workspace.array<float>(Workspace::Side::low, to_size(rows) * to_size(part.input.n())).data();
     project(latents, rows, part.input, GemmStart::zero, inside, context);
     part.quantizer.encode_strided(inside, rows, codebooks, to, count, context);
     workspace.release(Workspace::Side::low, mark);
@@ -115,14 +128,16 @@ void SplitResidualVq::encode(const float* latents, int rows, int count, std::int
   half(acoustic_, count - first, tokens + first);
 }
 
-void SplitResidualVq::decode(const std::int32_t* tokens, int rows, int count, float* latents, StepContext& context) const {
+void SplitResidualVq::decode(const std::int32_t* tokens, int rows, int count, float* latents,
+                             StepContext& context) const {
   expect_codebooks(*this, count);
   const int first = std::min(count, semantic_.quantizer.codebooks());
   const auto half = [&](const Half& part, int codebooks, const std::int32_t* from, GemmStart start) {
     if (codebooks == 0) return;
     Workspace& workspace = context.workspace;
     const Workspace::Mark mark = workspace.mark();
-    float* inside = workspace.array<float>(Workspace::Side::low, to_size(rows) * to_size(part.output.k())).data();
+    float* inside =
+        workspace.array<float>(Workspace::Side::low, to_size(rows) * to_size(part.output.k())).data();
     part.quantizer.decode_strided(from, count, rows, codebooks, inside);
     project(inside, rows, part.output, start, latents, context);
     workspace.release(Workspace::Side::low, mark);

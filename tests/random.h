@@ -18,11 +18,13 @@ inline std::vector<float> random_floats(std::size_t count, std::uint64_t seed, f
   return values;
 }
 
-/// A sound with pitch, swells and noise: triangle waves at a gliding frequency under a slow triangle envelope.
+/// A sound with pitch, swells and noise: triangle waves at a gliding frequency under a slow triangle
+/// envelope.
 inline std::vector<float> test_sound(std::size_t samples, std::uint64_t seed = 1) {
   std::vector<float> sound = random_floats(samples, seed, 0.02f);
   const auto triangle = [](std::uint32_t phase) {  // -1 to 1 over a turn of 2^32
-    return static_cast<float>(static_cast<std::int32_t>(phase < 0x80000000u ? phase : ~phase) - (1 << 30)) * 0x1p-30f;
+    return static_cast<float>(static_cast<std::int32_t>(phase < 0x80000000u ? phase : ~phase) - (1 << 30)) *
+           0x1p-30f;
   };
   std::uint32_t phase = 0, swell = static_cast<std::uint32_t>(seed * 77777777u), glide = 0;
   for (float& sample : sound) {

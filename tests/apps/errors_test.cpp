@@ -38,6 +38,7 @@ TEST_F(ErrorsTest, Usage) {
   expect_error({"decode", "x.tsr", "x.tsr"}, 2, "input and output are the same file");
   expect_error({"encode", "in.wav", "y.tsr", "-n", "25"}, 2, "expected 1 to 24 codebooks, got 25");
   expect_error({"decode", "x.tsr", "y.wav", "-n", "25"}, 2, "expected 1 to 24 codebooks, got 25");
+  expect_error({"encode", "in.wav", "y.mp3"}, 2, "y.mp3: expected a file ending in .tsr");
   expect_error({"tokens", "in.wav", "y.csv"}, 2,
                "y.csv: expected a token file ending in .npy, .jsonl or .raw");
   expect_error({"tokens", "x.tsr", "y.npy", "--mono", "left"}, 2, "--mono");
@@ -107,6 +108,12 @@ TEST_F(ErrorsTest, AnUnknownInstructionSetIsRefused) {
   const Outcome run = tessera({"--version"}, {"TESSERA_CPU=abacus"});
   EXPECT_EQ(run.exit_code, 2) << run.err;
   EXPECT_NE(run.err.find("abacus"), std::string::npos) << run.err;
+}
+
+TEST_F(ErrorsTest, AnAnswerThatCannotBeWrittenIsAnError) {
+  const Outcome run = shell("\"$T\" models >/dev/full");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.err, "tessera: models: cannot write standard output\n");
 }
 
 TEST_F(ErrorsTest, AFailedRunLeavesAnOlderFileAlone) {

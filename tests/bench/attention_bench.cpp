@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/bench/machine.h"
 #include "transformer/transformer_layer.h"
 
 namespace tessera {
@@ -83,3 +84,7 @@ BENCHMARK(layer_step)->Arg(1)->Arg(2)->Arg(64)->Arg(750)->Unit(benchmark::kMicro
 
 }  // namespace
 }  // namespace tessera
+
+int main(int argc, char** argv) {
+  return tessera::run_benchmarks(argc, argv, [] {});
+}

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/activation.h"
-#include "core/cpu.h"
 #include "core/depthwise.h"
 #include "core/lstm.h"
 #include "core/norm.h"
 #include "core/search.h"
+#include "tests/bench/machine.h"
 
 namespace tessera {
 namespace {
@@ -88,9 +88,8 @@ void bench_scale(const std::string& suffix, float scale) {
 }  // namespace tessera
 
 int main(int argc, char** argv) {
-  tessera::set_cpu_target_from_environment().value();
-  tessera::bench_scale("", 1.0f);
-  tessera::bench_scale("_quiet", 1e-30f);
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
+  return tessera::run_benchmarks(argc, argv, [] {
+    tessera::bench_scale("", 1.0f);
+    tessera::bench_scale("_quiet", 1e-30f);
+  });
 }

@@ -1,6 +1,7 @@
-// The contracts of the library over every family: exact streams whatever the split, company, threads and instruction set;
-// states as values; exact lengths; no allocation in a step; concealment; bad tokens.
+// The contracts of the library over every family: exact streams whatever the split, company, threads and
+// instruction set; states as values; exact lengths; no allocation in a step; concealment; bad tokens.
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <map>
 
@@ -28,18 +29,22 @@ Tokens encode_whole(const Codec& codec, std::span<const float> pcm, const Stream
   return encode(encoder, pcm);
 }
 
-Floats decode_whole(const Codec& codec, std::span<const std::int32_t> tokens, const StreamOptions& options = {}) {
+Floats decode_whole(const Codec& codec, std::span<const std::int32_t> tokens,
+                    const StreamOptions& options = {}) {
   Decoder decoder = codec.decoder(options);
   return decode(decoder, tokens);
 }
 
-std::uint64_t hash_of(const auto& values) { return content_hash(std::as_bytes(std::span(values))); }
+std::uint64_t hash_of(const auto& values) {
+  return content_hash(std::as_bytes(std::span(values)));
+}
 
 TEST_P(Contracts, AnySplitGivesTheSameBits) {
   const Tokens tokens = encode_whole(*codec, sound);
   const Floats pcm = decode_whole(*codec, tokens);
   const std::size_t hop = static_cast<std::size_t>(codec->info().samples_per_frame);
-  for (const Pieces& pieces : {Pieces{1}, Pieces{0, 7, 1, 333}, Pieces{hop}, Pieces{hop - 1, 2 * hop + 1}, Pieces{5 * hop}}) {
+  for (const Pieces& pieces :
+       {Pieces{1}, Pieces{0, 7, 1, 333}, Pieces{hop}, Pieces{hop - 1, 2 * hop + 1}, Pieces{5 * hop}}) {
     Encoder encoder = codec->encoder();
     EXPECT_EQ(encode(encoder, sound, pieces), tokens);
     EXPECT_EQ(encode(encoder, sound, pieces), tokens) << "a second stream after the flush";
@@ -92,7 +97,8 @@ TEST_P(Contracts, StreamsOfABatchAreAsAlone) {
   std::vector<Tokens> tokens(kStreams);
   std::vector<Floats> pcm(kStreams);
   for (int i = 0; i < kStreams; ++i) {
-    sounds.push_back(test_sound(1500 + 400 * static_cast<std::size_t>(i), 10 + static_cast<std::uint64_t>(i)));
+    sounds.push_back(
+        test_sound(1500 + 400 * static_cast<std::size_t>(i), 10 + static_cast<std::uint64_t>(i)));
     EXPECT_EQ(encoders.open(), i);
     EXPECT_EQ(decoders.open(), i);
   }
@@ -104,7 +110,8 @@ TEST_P(Contracts, StreamsOfABatchAreAsAlone) {
     for (int i = 0; i < kStreams; ++i) {
       const std::size_t k = static_cast<std::size_t>(i);
       if (over[k] || (round + i) % 3 == 0 || (i == 2 && round < 5)) continue;  // idle, or not there yet
-      const std::size_t count = std::min<std::size_t>(static_cast<std::size_t>(round * 37 % 211), sounds[k].size() - at[k]);
+      const std::size_t count =
+          std::min<std::size_t>(static_cast<std::size_t>(round * 37 % 211), sounds[k].size() - at[k]);
       const bool end = at[k] + count == sounds[k].size();
       inputs.push_back({.stream = i, .pcm = std::span(sounds[k]).subspan(at[k], count), .end = end});
       at[k] += count;
@@ -121,10 +128,13 @@ TEST_P(Contracts, StreamsOfABatchAreAsAlone) {
       tokens[k].insert(tokens[k].end(), fresh[k].begin(), fresh[k].end());
       frames.push_back({.stream = input.stream, .tokens = fresh[k], .end = input.end});
     }
-    decoders.step(frames, [&](int stream, std::span<const float> part) {
-      auto& to = pcm[static_cast<std::size_t>(stream)];
-      to.insert(to.end(), part.begin(), part.end());
-    }).value();
+    decoders
+        .step(frames,
+              [&](int stream, std::span<const float> part) {
+                auto& to = pcm[static_cast<std::size_t>(stream)];
+                to.insert(to.end(), part.begin(), part.end());
+              })
+        .value();
     if (over[0] && encoders.codebooks() == codec->info().codebooks && round % 50 == 0) {
       encoders.close(0);  // another stream takes its place
       EXPECT_EQ(encoders.open(), 0);
@@ -187,7 +197,9 @@ TEST_P(Contracts, EveryLengthComesBackExactly) {
     const auto frames = info.frames_for(static_cast<std::int64_t>(length));
     ASSERT_EQ(tokens.size(), static_cast<std::size_t>(frames * info.codebooks)) << length;
     const Floats pcm = decode_whole(*codec, tokens);
-    ASSERT_EQ(pcm.size(), static_cast<std::size_t>(length ? frames * info.samples_per_frame - info.pre_skip : 0)) << length;
+    ASSERT_EQ(pcm.size(),
+              static_cast<std::size_t>(length ? frames * info.samples_per_frame - info.pre_skip : 0))
+        << length;
     ASSERT_GE(pcm.size(), length);
     ASSERT_LT(pcm.size(), length + static_cast<std::size_t>(info.samples_per_frame));
   }
@@ -200,7 +212,9 @@ TEST_P(Contracts, NothingIsAllocatedInAStep) {
   const auto run = [&](std::span<const float> pcm) {
     encoder.push(pcm, [&](const Frame& frame) {
       ++frames;
-      if (decoder.push(frame, [&](std::span<const float> part) { samples += static_cast<std::int64_t>(part.size()); })) return;
+      if (decoder.push(
+              frame, [&](std::span<const float> part) { samples += static_cast<std::int64_t>(part.size()); }))
+        return;
       ADD_FAILURE();
     });
   };
@@ -215,6 +229,37 @@ TEST_P(Contracts, NothingIsAllocatedInAStep) {
   EXPECT_GT(samples, 0);
 }
 
+// Resident memory of this process in KiB.
+std::int64_t resident_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
+  }
+  return 0;
+}
+
+TEST(Memory, IsFlatForAnHourOfInput) {
+  const auto codec = small_model("tessera");
+  Encoder encoder = codec->encoder({.codebooks = 2});
+  Decoder decoder = codec->decoder({.codebooks = 2});
+  const Floats minute = test_sound(60 * static_cast<std::size_t>(codec->info().sample_rate_hz));
+  std::int64_t samples = 0, after_a_minute = 0, allocated = 0;
+  for (int i = 0; i < 60; ++i) {
+    encoder.push(minute, [&](const Frame& frame) {
+      if (!decoder.push(
+              frame, [&](std::span<const float> pcm) { samples += static_cast<std::int64_t>(pcm.size()); }))
+        ADD_FAILURE();
+    });
+    if (i == 0) {
+      after_a_minute = resident_kib();
+      allocated = allocations_so_far();
+    }
+  }
+  EXPECT_EQ(samples, 3600 * codec->info().sample_rate_hz - codec->info().pre_skip);
+  EXPECT_EQ(allocations_so_far(), allocated);
+  EXPECT_LE(resident_kib(), after_a_minute + after_a_minute / 20);
+}
+
 TEST_P(Contracts, AnyPrefixOfCodebooksDecodes) {
   const int count = codec->info().codebooks;
   const Tokens all = encode_whole(*codec, sound);
@@ -227,7 +272,9 @@ TEST_P(Contracts, AnyPrefixOfCodebooksDecodes) {
     const Floats pcm = decode_whole(*codec, prefix, {.codebooks = kept});
     Decoder decoder = codec->decoder();  // opened for all of them, given fewer
     Floats again;
-    const auto collect = [&](std::span<const float> part) { again.insert(again.end(), part.begin(), part.end()); };
+    const auto collect = [&](std::span<const float> part) {
+      again.insert(again.end(), part.begin(), part.end());
+    };
     for (std::size_t at = 0; at < prefix.size(); at += static_cast<std::size_t>(kept)) {
       decoder.push(Frame{0, std::span(prefix).subspan(at, static_cast<std::size_t>(kept))}, collect).value();
     }
@@ -244,11 +291,14 @@ TEST_P(Contracts, BadTokensAreRefusedAndNothingMoves) {
   const std::size_t n = static_cast<std::size_t>(codec->info().codebooks);
   const State before = decoder.state();
   Tokens tokens(3 * n);
-  for (const std::int32_t bad : {-1, codec->info().codebook_sizes[1], std::numeric_limits<std::int32_t>::max()}) {
+  for (const std::int32_t bad :
+       {-1, codec->info().codebook_sizes[1], std::numeric_limits<std::int32_t>::max()}) {
     tokens[2 * n + 1] = bad;
     const auto result = decoder.push(tokens, ignore);
     ASSERT_FALSE(result);
-    EXPECT_NE(result.error().message.find("frame 2, codebook 1: expected a token from 0 to"), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find("frame 2, codebook 1: expected a token from 0 to"),
+              std::string::npos)
+        << result.error().message;
   }
   EXPECT_FALSE(decoder.push(std::span(tokens).first(n + 1), ignore));
   EXPECT_TRUE(decoder.state() == before);
@@ -257,20 +307,23 @@ TEST_P(Contracts, BadTokensAreRefusedAndNothingMoves) {
 TEST_P(Contracts, LostFramesFadeOutAndBackIn) {
   const Tokens tokens = encode_whole(*codec, sound);
   const Floats whole = decode_whole(*codec, tokens);
-  const std::size_t n = static_cast<std::size_t>(codec->info().codebooks), hop = static_cast<std::size_t>(codec->info().samples_per_frame);
+  const std::size_t n = static_cast<std::size_t>(codec->info().codebooks),
+                    hop = static_cast<std::size_t>(codec->info().samples_per_frame);
   const std::size_t good = tokens.size() / n / 2;
   Decoder decoder = codec->decoder();
   Floats pcm;
   const auto collect = [&](std::span<const float> part) { pcm.insert(pcm.end(), part.begin(), part.end()); };
   decoder.push(std::span(tokens).first(good * n), collect).value();
   const std::size_t heard = pcm.size();
-  const auto fading = static_cast<std::size_t>(std::ceil(0.12 * codec->info().sample_rate_hz / static_cast<double>(hop)));
+  const auto fading =
+      static_cast<std::size_t>(std::ceil(0.12 * codec->info().sample_rate_hz / static_cast<double>(hop)));
   for (std::size_t i = 0; i < fading + 2; ++i) decoder.lost(collect);
   for (std::size_t i = pcm.size() - hop; i < pcm.size(); ++i) ASSERT_EQ(pcm[i], 0.0f);
   decoder.push(std::span(tokens).subspan(good * n), collect).value();
   decoder.flush(collect);
   EXPECT_EQ(pcm.size(), whole.size() + (fading + 2) * hop);
-  EXPECT_EQ(Floats(pcm.begin(), pcm.begin() + static_cast<std::ptrdiff_t>(heard)), Floats(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(heard)));
+  EXPECT_EQ(Floats(pcm.begin(), pcm.begin() + static_cast<std::ptrdiff_t>(heard)),
+            Floats(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(heard)));
   EXPECT_NE(pcm.back(), 0.0f);
 }
 
@@ -304,7 +357,8 @@ TEST_P(Contracts, HalvesCanBeLoadedAlone) {
   EXPECT_EQ(only_decoder->info().weights_hash, codec->info().weights_hash);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Contracts, testing::ValuesIn(small_model_names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, Contracts, testing::ValuesIn(small_model_names()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tessera::test

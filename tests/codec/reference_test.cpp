@@ -1,5 +1,5 @@
-// The families against what the original implementations give on reduced models with the published file layouts: equal
-// tokens, latents within 1e-4 (2e-4 on loud clips), PCM within 2e-5.
+// The families against what the original implementations give on reduced models with the published file
+// layouts: equal tokens, latents within 1e-4 (2e-4 on loud clips), PCM within 2e-5.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,9 @@ struct Fixture {
   const char* weights;
 };
 
-void PrintTo(const Fixture& fixture, std::ostream* out) { *out << fixture.folder << '/' << fixture.weights; }
+void PrintTo(const Fixture& fixture, std::ostream* out) {
+  *out << fixture.folder << '/' << fixture.weights;
+}
 
 class Reference : public testing::TestWithParam<Fixture> {};
 
@@ -34,22 +36,27 @@ TEST_P(Reference, TokensLatentsAndPcmAreTheOriginals) {
     EXPECT_LE(max_difference(latents(*codec, pcm), latent), name == "loud" ? 2e-4 : 1e-4);
 
     Encoder encoder = codec->encoder();
-    EXPECT_EQ(encode(encoder, pcm, {1000, 1, 0, 4096}), reference_tokens(folder + std::string(test["tokens"])));
+    EXPECT_EQ(encode(encoder, pcm, {1000, 1, 0, 4096}),
+              reference_tokens(folder + std::string(test["tokens"])));
 
     for (const auto& [codebooks, file] : test["pcm"].items()) {
       const int count = std::stoi(codebooks);
       const Tensor expected = reference(folder + std::string(file));
       Decoder decoder = codec->decoder({.codebooks = count});
       const auto decoded = decode(decoder, reference_tokens(folder + std::string(test["tokens"]), count));
-      EXPECT_LE(max_difference(decoded, {expected.f32(), static_cast<std::size_t>(expected.size())}), 2e-5) << count;
+      EXPECT_LE(max_difference(decoded, {expected.f32(), static_cast<std::size_t>(expected.size())}), 2e-5)
+          << count;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Reference,
-                         testing::Values(Fixture{"mimi", "hf.safetensors"}, Fixture{"mimi", "moshi.safetensors"},
+                         testing::Values(Fixture{"mimi", "hf.safetensors"},
+                                         Fixture{"mimi", "moshi.safetensors"},
                                          Fixture{"encodec_24khz", "model.safetensors"}),
-                         [](const auto& info) { return std::string(info.param.folder) + (info.index == 1 ? "_kyutai" : ""); });
+                         [](const auto& info) {
+                           return std::string(info.param.folder) + (info.index == 1 ? "_kyutai" : "");
+                         });
 
 TEST(MimiReference, BothLayoutsAreTheSameCodec) {
   TESSERA_NEED_SHARED();
@@ -71,7 +78,8 @@ TEST(BuiltinReference, MatchesAnIndependentEvaluation) {
     const Tensor input = reference(folder + clip + "_input.npy");
     const std::span<const float> pcm(input.f32(), static_cast<std::size_t>(input.size()));
     const Tensor latent = reference(folder + clip + "_latents.npy");
-    EXPECT_LE(max_difference(latents(*codec, pcm), {latent.f32(), static_cast<std::size_t>(latent.size())}), 1e-4);
+    EXPECT_LE(max_difference(latents(*codec, pcm), {latent.f32(), static_cast<std::size_t>(latent.size())}),
+              1e-4);
     Encoder encoder = codec->encoder();
     const auto tokens = reference_tokens(folder + clip + "_tokens.npy");
     EXPECT_EQ(encode(encoder, pcm, {777}), tokens);
@@ -81,7 +89,8 @@ TEST(BuiltinReference, MatchesAnIndependentEvaluation) {
       auto decoded = decode(decoder, reference_tokens(folder + clip + "_tokens.npy", count));
       ASSERT_GE(decoded.size(), pcm.size());
       decoded.resize(pcm.size());
-      EXPECT_LE(max_difference(decoded, {expected.f32(), static_cast<std::size_t>(expected.size())}), 2e-5) << count;
+      EXPECT_LE(max_difference(decoded, {expected.f32(), static_cast<std::size_t>(expected.size())}), 2e-5)
+          << count;
     }
   }
 }

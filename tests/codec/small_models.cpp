@@ -46,11 +46,13 @@ class Maker {
   std::uint64_t seed_ = 0;
 };
 
-std::string number(int value) { return std::to_string(value); }
+std::string number(int value) {
+  return std::to_string(value);
+}
 
 // encoder and decoder; `normalized` stores weight_g and weight_v as EnCodec does.
-void add_seanet(Maker& make, int filters, int dimension, int last_kernel, bool normalized, bool shortcut, int lstm_layers) {
-  const int ratios[] = {4, 3, 2, 2};  // the decoder's
+void add_seanet(Maker& make, const std::array<int, 4>& ratios, int filters, int dimension, int last_kernel,
+                bool normalized, bool shortcut, int lstm_layers) {
   const auto conv = [&](const std::string& name, int out, int in, int kernel, bool transposed = false) {
     const int first = transposed ? in : out, second = transposed ? out : in;
     make.conv(name + (normalized ? ".weight_v" : ".weight"), first, second, kernel);
@@ -65,7 +67,8 @@ void add_seanet(Maker& make, int filters, int dimension, int last_kernel, bool n
   const auto lstm = [&](const std::string& name, int channels) {
     for (int i = 0; i < lstm_layers; ++i) {
       for (const char* part : {"ih", "hh"}) {
-        make.add(name + ".lstm.weight_" + part + "_l" + number(i), {4 * channels, channels}, 1.5f / std::sqrt(static_cast<float>(channels)));
+        make.add(name + ".lstm.weight_" + part + "_l" + number(i), {4 * channels, channels},
+                 1.5f / std::sqrt(static_cast<float>(channels)));
         make.add(name + ".lstm.bias_" + part + "_l" + number(i), {4 * channels}, 0.1f);
       }
     }
@@ -73,7 +76,7 @@ void add_seanet(Maker& make, int filters, int dimension, int last_kernel, bool n
   int index = 0, channels = filters;
   const auto encoder = [&](int i) { return "encoder.layers." + number(i); };
   conv(encoder(index++) + ".conv", channels, 1, 7);
-  for (int i = 3; i >= 0; --i) {
+  for (std::size_t i = 4; i-- > 0;) {
     residual(encoder(index), channels);
     conv(encoder(index + 2) + ".conv", 2 * channels, channels, 2 * ratios[i]);
     index += 3;
@@ -95,42 +98,9 @@ void add_seanet(Maker& make, int filters, int dimension, int last_kernel, bool n
   conv(decoder(index + 1) + ".conv", 1, channels, last_kernel);
 }
 
-std::string mimi_weights() {
-  constexpr int kChannels = 64, kHidden = 96, kDim = 16, kSize = 50;
-  Maker make;
-  add_seanet(make, 4, kChannels, 3, false, false, 0);
-  for (const char* side : {"encoder_transformer", "decoder_transformer"}) {
-    for (int i = 0; i < 2; ++i) {
-      const std::string layer = std::string(side) + ".layers." + number(i);
-      for (const char* part : {"q", "k", "v", "o"}) make.add(layer + ".self_attn." + part + "_proj.weight", {kChannels, kChannels}, 0.2f);
-      make.add(layer + ".mlp.fc1.weight", {kHidden, kChannels}, 0.2f);
-      make.add(layer + ".mlp.fc2.weight", {kChannels, kHidden}, 0.2f);
-      for (const char* part : {".input_layernorm", ".post_attention_layernorm"}) {
-        make.add(layer + part + ".weight", {kChannels}, 0.1f, 1.0f);
-        make.add(layer + part + ".bias", {kChannels}, 0.1f);
-      }
-      make.add(layer + ".self_attn_layer_scale.scale", {kChannels}, 0.1f, 0.5f);
-      make.add(layer + ".mlp_layer_scale.scale", {kChannels}, 0.1f, 0.5f);
-    }
-  }
-  make.conv("downsample.conv.weight", kChannels, kChannels, 4);
-  make.add("upsample.conv.weight", {kChannels, 1, 4}, 1.0f);
-  const auto quantizer = [&](const std::string& name, int codebooks) {
-    make.conv(name + ".input_proj.weight", kDim, kChannels, 1);
-    make.conv(name + ".output_proj.weight", kChannels, kDim, 1);
-    for (int i = 0; i < codebooks; ++i) {
-      make.add(name + ".layers." + number(i) + ".codebook.embed_sum", {kSize, kDim}, 2.0f);
-      make.add(name + ".layers." + number(i) + ".codebook.cluster_usage", {kSize}, 0.5f, 2.0f);
-    }
-  };
-  quantizer("quantizer.semantic_residual_vector_quantizer", 1);
-  quantizer("quantizer.acoustic_residual_vector_quantizer", 3);
-  return make.file();
-}
-
 std::string encodec_weights() {
   Maker make;
-  add_seanet(make, 4, 16, 7, true, true, 2);
+  add_seanet(make, {4, 3, 2, 2}, 4, 16, 7, true, true, 2);
   for (int i = 0; i < 4; ++i) make.add("quantizer.layers." + number(i) + ".codebook.embed", {40, 16}, 1.0f);
   return make.file();
 }
@@ -155,7 +125,8 @@ std::string tessera_weights() {
   block("decoder.block0");
   conv("decoder.out", kHop, kWidth, 1);
   for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
-  return make.file({{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":40,"window":80,"pre_skip":40,
+  return make.file(
+      {{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":40,"window":80,"pre_skip":40,
     "codebooks":4,"codebook_size":30,"latent":16,
     "encoder":[{"block":"transform"},{"block":"conv","name":"encoder.in","in":40,"out":24,"kernel":1,"dilation":1},
                {"block":"residual","name":"encoder.block0","channels":24,"kernel":3,"dilation":2},
@@ -168,13 +139,48 @@ std::string tessera_weights() {
 
 }  // namespace
 
+std::string mimi_weights(const MimiSizes& sizes) {
+  const int channels = sizes.channels, hidden = sizes.hidden, dim = sizes.codebook_dim;
+  const float spread = 1.6f / std::sqrt(static_cast<float>(channels));
+  Maker make;
+  add_seanet(make, sizes.ratios, sizes.filters, channels, 3, false, false, 0);
+  for (const char* side : {"encoder_transformer", "decoder_transformer"}) {
+    for (int i = 0; i < sizes.layers; ++i) {
+      const std::string layer = std::string(side) + ".layers." + number(i);
+      for (const char* part : {"q", "k", "v", "o"})
+        make.add(layer + ".self_attn." + part + "_proj.weight", {channels, channels}, spread);
+      make.add(layer + ".mlp.fc1.weight", {hidden, channels}, spread);
+      make.add(layer + ".mlp.fc2.weight", {channels, hidden}, spread);
+      for (const char* part : {".input_layernorm", ".post_attention_layernorm"}) {
+        make.add(layer + part + ".weight", {channels}, 0.1f, 1.0f);
+        make.add(layer + part + ".bias", {channels}, 0.1f);
+      }
+      make.add(layer + ".self_attn_layer_scale.scale", {channels}, 0.1f, 0.5f);
+      make.add(layer + ".mlp_layer_scale.scale", {channels}, 0.1f, 0.5f);
+    }
+  }
+  make.conv("downsample.conv.weight", channels, channels, 4);
+  make.add("upsample.conv.weight", {channels, 1, 4}, 1.0f);
+  const auto quantizer = [&](const std::string& name, int codebooks) {
+    make.conv(name + ".input_proj.weight", dim, channels, 1);
+    make.conv(name + ".output_proj.weight", channels, dim, 1);
+    for (int i = 0; i < codebooks; ++i) {
+      make.add(name + ".layers." + number(i) + ".codebook.embed_sum", {sizes.codebook_size, dim}, 2.0f);
+      make.add(name + ".layers." + number(i) + ".codebook.cluster_usage", {sizes.codebook_size}, 0.5f, 2.0f);
+    }
+  };
+  quantizer("quantizer.semantic_residual_vector_quantizer", 1);
+  quantizer("quantizer.acoustic_residual_vector_quantizer", sizes.codebooks - 1);
+  return make.file();
+}
+
 const std::vector<std::string>& small_model_names() {
   static const std::vector<std::string> names{"mimi", "encodec", "tessera"};
   return names;
 }
 
 std::string small_weights(const std::string& family) {
-  return family == "mimi" ? mimi_weights() : family == "encodec" ? encodec_weights() : tessera_weights();
+  return family == "mimi" ? mimi_weights({}) : family == "encodec" ? encodec_weights() : tessera_weights();
 }
 
 std::shared_ptr<const Codec> small_model(const std::string& family, const LoadOptions& options) {

@@ -38,7 +38,8 @@ std::vector<std::int32_t> encode(Encoder& encoder, std::span<const float> pcm, c
     EXPECT_EQ(frame.index, frames++);
     tokens.insert(tokens.end(), frame.tokens.begin(), frame.tokens.end());
   };
-  in_pieces(pcm.size(), pieces, [&](std::size_t at, std::size_t count) { encoder.push(pcm.subspan(at, count), collect); });
+  in_pieces(pcm.size(), pieces,
+            [&](std::size_t at, std::size_t count) { encoder.push(pcm.subspan(at, count), collect); });
   encoder.flush(collect);
   return tokens;
 }
@@ -54,7 +55,9 @@ std::vector<float> decode(Decoder& decoder, std::span<const std::int32_t> tokens
   return pcm;
 }
 
-Tensor reference(const std::string& path) { return read_npy(path).value(); }
+Tensor reference(const std::string& path) {
+  return read_npy(path).value();
+}
 
 std::vector<float> reference_latents(const std::string& path) {
   const Tensor tensor = reference(path);
@@ -89,7 +92,8 @@ std::vector<float> latents(const Codec& codec, std::span<const float> pcm) {
 double max_difference(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
   return largest;
 }
 

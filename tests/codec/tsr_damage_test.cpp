@@ -75,6 +75,18 @@ TEST(TsrDamage, ReportsWhereAndWhen) {
   EXPECT_EQ(segments[1].reason, "bytes 524 to 1013: the segment's checksum does not match");
 }
 
+TEST(TsrDamage, ACutSegmentStillTellsItsLength) {
+  const TsrHeader header = mimi_header();
+  const Frames frames = random_frames(header, 100, 8);
+  const Bytes file = write_file(header, frames);
+  TsrReader reader = TsrReader::open(memory_source(std::span(file).first(34 + 490 + 100))).value();
+  const auto segments = read_stream(reader, frames);
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_TRUE(segments[1].lost);
+  EXPECT_EQ(segments[1].frames, 44u);
+  EXPECT_EQ(segments[1].reason, "bytes 524 to 623: the file ends within a block");
+}
+
 TEST(TsrDamage, EveryByteOfTheHeaderIsRepaired) {
   std::mt19937 random(3);
   TsrHeader header = mimi_header();

@@ -1,4 +1,5 @@
-// A program outside the source tree, as a user of the installed library writes it: the built-in codec, no file.
+// A program outside the source tree, as a user of the installed library writes it: the built-in codec, no
+// file.
 #include <cstdio>
 
 #include "codec/codec.h"

@@ -11,7 +11,9 @@
 namespace tessera::test {
 namespace {
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 // A state block in memory that starts as `fill`.
 std::vector<std::byte> fresh_state(const Layer& layer, std::byte fill) {
@@ -22,16 +24,19 @@ std::vector<std::byte> fresh_state(const Layer& layer, std::byte fill) {
 }
 
 // One step of several streams on a workspace of exactly the size asked for; x holds the rows of all.
-std::vector<float> step(const Layer& layer, std::vector<float> x, const std::vector<int>& lengths, const std::vector<char>& ends,
-                        std::vector<std::byte*> states, int threads, std::vector<int>* lengths_out = nullptr) {
-  const int streams = static_cast<int>(lengths.size()), longest = *std::max_element(lengths.begin(), lengths.end());
+std::vector<float> step(const Layer& layer, std::vector<float> x, const std::vector<int>& lengths,
+                        const std::vector<char>& ends, std::vector<std::byte*> states, int threads,
+                        std::vector<int>* lengths_out = nullptr) {
+  const int streams = static_cast<int>(lengths.size()),
+            longest = *std::max_element(lengths.begin(), lengths.end());
   ThreadPool pool(threads);
   const std::size_t input = sequences_bytes(streams, longest, layer.in_channels());
   Workspace workspace(input + layer.workspace_bytes(streams, longest));
   StepContext context{workspace, pool};
   const auto flags = std::make_unique<bool[]>(ends.size() + 1);
   std::copy(ends.begin(), ends.end(), flags.get());
-  Sequences in = allocate_sequences(workspace, Workspace::Side::low, lengths, {flags.get(), ends.size()}, layer.in_channels());
+  Sequences in = allocate_sequences(workspace, Workspace::Side::low, lengths, {flags.get(), ends.size()},
+                                    layer.in_channels());
   if (!x.empty()) std::memcpy(in.rows.raw(), x.data(), x.size() * sizeof(float));
   const Workspace::Mark before = workspace.mark();
   Sequences y = layer.step(in, States(states), context);
@@ -47,7 +52,9 @@ std::vector<float> rows_of(const Layer& layer, const std::vector<float>& x, int 
   return {x.begin() + first * row, x.begin() + (first + count) * row};
 }
 
-void append(std::vector<float>& to, const std::vector<float>& values) { to.insert(to.end(), values.begin(), values.end()); }
+void append(std::vector<float>& to, const std::vector<float>& values) {
+  to.insert(to.end(), values.begin(), values.end());
+}
 
 // Streams of different lengths that join one another, idle and end at different times.
 void expect_batch_invariance(const Layer& layer, int rows) {
@@ -56,7 +63,8 @@ void expect_batch_invariance(const Layer& layer, int rows) {
   std::array<std::vector<std::byte>, kStreams> states;
   std::array<int, kStreams> totals{rows, rows / 2 + 1, rows / 3}, done{};
   for (int i = 0; i < kStreams; ++i) {
-    inputs[to_size(i)] = random_floats(to_size(totals[to_size(i)] * layer.in_channels()), 100 + static_cast<std::uint64_t>(i));
+    inputs[to_size(i)] =
+        random_floats(to_size(totals[to_size(i)] * layer.in_channels()), 100 + static_cast<std::uint64_t>(i));
     states[to_size(i)] = fresh_state(layer, std::byte{0});
   }
   for (int round = 0; done != totals; ++round) {
@@ -87,13 +95,15 @@ void expect_batch_invariance(const Layer& layer, int rows) {
     }
   }
   for (int i = 0; i < kStreams; ++i) {
-    expect_same_bits(outputs[to_size(i)], run_layer(layer, inputs[to_size(i)], {1 << 20}), "batch, stream " + std::to_string(i));
+    expect_same_bits(outputs[to_size(i)], run_layer(layer, inputs[to_size(i)], {1 << 20}),
+                     "batch, stream " + std::to_string(i));
   }
 }
 
 }  // namespace
 
-std::vector<float> run_layer(const Layer& layer, const std::vector<float>& x, const RowPieces& pieces, int threads, bool end) {
+std::vector<float> run_layer(const Layer& layer, const std::vector<float>& x, const RowPieces& pieces,
+                             int threads, bool end) {
   const int rows = static_cast<int>(x.size()) / layer.in_channels();
   std::vector<std::byte> state = fresh_state(layer, std::byte{0});
   std::vector<float> y;
@@ -101,7 +111,8 @@ std::vector<float> run_layer(const Layer& layer, const std::vector<float>& x, co
   for (std::size_t i = 0; at < rows || i == 0; ++i) {
     const int length = std::min(pieces[i % pieces.size()], rows - at);
     const bool last = end && at + length == rows;
-    append(y, step(layer, rows_of(layer, x, at, length), {length}, {static_cast<char>(last)}, {state.data()}, threads));
+    append(y, step(layer, rows_of(layer, x, at, length), {length}, {static_cast<char>(last)}, {state.data()},
+                   threads));
     at += length;
   }
   return y;
@@ -109,10 +120,12 @@ std::vector<float> run_layer(const Layer& layer, const std::vector<float>& x, co
 
 void expect_contracts(const Layer& layer, int rows) {
   EXPECT_EQ(layer.state_bytes() % 64, 0u);
-  EXPECT_EQ(fresh_state(layer, std::byte{0}), fresh_state(layer, std::byte{0xff})) << "init_state leaves bytes unwritten";
+  EXPECT_EQ(fresh_state(layer, std::byte{0}), fresh_state(layer, std::byte{0xff}))
+      << "init_state leaves bytes unwritten";
   const std::vector<float> x = random_floats(to_size(rows * layer.in_channels()), 7);
   const std::vector<float> whole = run_layer(layer, x, {1 << 20});
-  for (const RowPieces& pieces : {RowPieces{1}, RowPieces{0, 3, 1, 7}, RowPieces{5}, RowPieces{16, 0, 0, 2}, RowPieces{rows - 1, 1}}) {
+  for (const RowPieces& pieces :
+       {RowPieces{1}, RowPieces{0, 3, 1, 7}, RowPieces{5}, RowPieces{16, 0, 0, 2}, RowPieces{rows - 1, 1}}) {
     expect_same_bits(run_layer(layer, x, pieces), whole, "split " + std::to_string(pieces.front()));
   }
   for (const int threads : {2, 3}) {

@@ -1,4 +1,5 @@
-// The streaming layers against plain double-precision definitions over the whole sequence, and the contracts over each.
+// The streaming layers against plain double-precision definitions over the whole sequence, and the contracts
+// over each.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,9 +17,13 @@ namespace {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
-double elu(double x) { return x > 0 ? x : std::expm1(x); }
+double elu(double x) {
+  return x > 0 ? x : std::expm1(x);
+}
 
 // One channel-last sequence as PyTorch's F.pad would pad it, with EnCodec's rule for short inputs.
 struct Padded {
@@ -27,7 +32,8 @@ struct Padded {
 };
 
 Padded pad(const Doubles& x, int rows, int channels, int left, int right, PadMode mode) {
-  const int extra = mode == PadMode::reflect && rows <= std::max(left, right) ? std::max(left, right) - rows + 1 : 0;
+  const int extra =
+      mode == PadMode::reflect && rows <= std::max(left, right) ? std::max(left, right) - rows + 1 : 0;
   const int extended = rows + extra;
   Padded result{{}, left + rows + right};
   for (int t = -left; t < rows + right; ++t) {
@@ -48,7 +54,8 @@ Padded pad(const Doubles& x, int rows, int channels, int left, int right, PadMod
 }
 
 Doubles plain_conv(const Conv1dOptions& options, const Floats& weight, const Floats& bias, const Floats& x) {
-  const int in = options.in_channels, out = options.out_channels, group_in = in / options.groups, group_out = out / options.groups;
+  const int in = options.in_channels, out = options.out_channels, group_in = in / options.groups,
+            group_out = out / options.groups;
   const int rows = static_cast<int>(x.size()) / in, extent = (options.kernel - 1) * options.dilation + 1;
   Doubles input(x.begin(), x.end());
   if (options.pre == Activation::elu) std::transform(input.begin(), input.end(), input.begin(), elu);
@@ -71,8 +78,10 @@ Doubles plain_conv(const Conv1dOptions& options, const Floats& weight, const Flo
 }
 
 // [in, out / groups, kernel] weights; kernel - stride outputs cut on the right.
-Doubles plain_transposed(const Conv1dOptions& options, const Floats& weight, const Floats& bias, const Floats& x) {
-  const int in = options.in_channels, out = options.out_channels, group_in = in / options.groups, group_out = out / options.groups;
+Doubles plain_transposed(const Conv1dOptions& options, const Floats& weight, const Floats& bias,
+                         const Floats& x) {
+  const int in = options.in_channels, out = options.out_channels, group_in = in / options.groups,
+            group_out = out / options.groups;
   const int rows = static_cast<int>(x.size()) / in;
   Doubles y(to_size((rows * options.stride + options.kernel) * out));
   for (int t = 0; t < rows; ++t) {
@@ -80,7 +89,8 @@ Doubles plain_transposed(const Conv1dOptions& options, const Floats& weight, con
       for (int o = 0; o < group_out; ++o) {
         for (int k = 0; k < options.kernel; ++k) {
           y[to_size((t * options.stride + k) * out + c / group_in * group_out + o)] +=
-              static_cast<double>(x[to_size(t * in + c)]) * weight[to_size((c * group_out + o) * options.kernel + k)];
+              static_cast<double>(x[to_size(t * in + c)]) *
+              weight[to_size((c * group_out + o) * options.kernel + k)];
         }
       }
     }
@@ -95,7 +105,9 @@ void expect_near(const Floats& got, const Doubles& want, double tolerance = 1e-5
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << i;
 }
 
-Floats weights_of(int count, std::uint64_t seed) { return random_floats(to_size(count), seed); }
+Floats weights_of(int count, std::uint64_t seed) {
+  return random_floats(to_size(count), seed);
+}
 
 const Conv1dOptions kConvs[] = {
     {.in_channels = 3, .out_channels = 5, .kernel = 1},
@@ -107,14 +119,20 @@ const Conv1dOptions kConvs[] = {
     {.in_channels = 4, .out_channels = 4, .kernel = 5, .stride = 2, .dilation = 2, .groups = 2},
     {.in_channels = 5, .out_channels = 3, .kernel = 4, .stride = 2, .pad = PadMode::replicate},
     {.in_channels = 1, .out_channels = 4, .kernel = 7, .pad = PadMode::reflect},
-    {.in_channels = 4, .out_channels = 3, .kernel = 8, .stride = 4, .pad = PadMode::reflect, .pre = Activation::elu},
+    {.in_channels = 4,
+     .out_channels = 3,
+     .kernel = 8,
+     .stride = 4,
+     .pad = PadMode::reflect,
+     .pre = Activation::elu},
     {.in_channels = 2, .out_channels = 3, .kernel = 3, .dilation = 3, .pad = PadMode::reflect},
 };
 
 TEST(Conv1d, EqualsPlainConvolutionAtEveryLength) {
   for (const Conv1dOptions& options : kConvs) {
     SCOPED_TRACE(&options - kConvs);
-    const Floats weight = weights_of(options.out_channels * options.in_channels / options.groups * options.kernel, 1);
+    const Floats weight =
+        weights_of(options.out_channels * options.in_channels / options.groups * options.kernel, 1);
     const Floats bias = weights_of(options.out_channels, 2);
     const Conv1d layer(options, weight, bias), unbiased(options, weight, {});
     for (int rows = 1; rows <= 40; ++rows) {
@@ -182,8 +200,18 @@ TEST(ConvTranspose1d, EqualsPlainTransposedConvolution) {
 }
 
 TEST(DepthwiseConv1d, EqualsPlainGroupedConvolutionBothWays) {
-  const Conv1dOptions down{.in_channels = 19, .out_channels = 19, .kernel = 4, .stride = 2, .groups = 19, .pad = PadMode::replicate};
-  const Conv1dOptions dilated{.in_channels = 19, .out_channels = 19, .kernel = 3, .dilation = 3, .groups = 19, .pre = Activation::elu};
+  const Conv1dOptions down{.in_channels = 19,
+                           .out_channels = 19,
+                           .kernel = 4,
+                           .stride = 2,
+                           .groups = 19,
+                           .pad = PadMode::replicate};
+  const Conv1dOptions dilated{.in_channels = 19,
+                              .out_channels = 19,
+                              .kernel = 3,
+                              .dilation = 3,
+                              .groups = 19,
+                              .pre = Activation::elu};
   const Conv1dOptions up{.in_channels = 19, .out_channels = 19, .kernel = 5, .stride = 2, .groups = 19};
   const Floats weight = weights_of(19 * 5, 1), bias = weights_of(19, 2), x = weights_of(19 * 21, 3);
   for (const Conv1dOptions& options : {down, dilated}) {
@@ -195,13 +223,15 @@ TEST(DepthwiseConv1d, EqualsPlainGroupedConvolutionBothWays) {
   const DepthwiseConv1d layer(up, true, weight, bias);
   expect_near(run_layer(layer, x, {4}), plain_transposed(up, weight, bias, x));
   expect_contracts(layer, 30);
-  EXPECT_THROW(DepthwiseConv1d({.in_channels = 2, .out_channels = 4, .groups = 2}, false, weight, {}), UsageError);
+  EXPECT_THROW(DepthwiseConv1d({.in_channels = 2, .out_channels = 4, .groups = 2}, false, weight, {}),
+               UsageError);
 }
 
 TEST(Lstm, EqualsPlainRecurrence) {
   constexpr int kHidden = 20, kRows = 30;
   const Floats ih = weights_of(4 * kHidden * kHidden, 1), hh = weights_of(4 * kHidden * kHidden, 2);
-  const Floats bias_ih = weights_of(4 * kHidden, 3), bias_hh = weights_of(4 * kHidden, 4), x = weights_of(kRows * kHidden, 5);
+  const Floats bias_ih = weights_of(4 * kHidden, 3), bias_hh = weights_of(4 * kHidden, 4),
+               x = weights_of(kRows * kHidden, 5);
   const Lstm layer(kHidden, ih, hh, bias_ih, bias_hh, WeightType::f32);
   Doubles want, hidden(kHidden), cell(kHidden);
   const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
@@ -209,7 +239,8 @@ TEST(Lstm, EqualsPlainRecurrence) {
     Doubles gates(4 * kHidden);
     for (std::size_t g = 0; g < gates.size(); ++g) {
       gates[g] = static_cast<double>(bias_ih[g]) + bias_hh[g];
-      for (std::size_t c = 0; c < kHidden; ++c) gates[g] += ih[g * kHidden + c] * x[to_size(t) * kHidden + c] + hh[g * kHidden + c] * hidden[c];
+      for (std::size_t c = 0; c < kHidden; ++c)
+        gates[g] += ih[g * kHidden + c] * x[to_size(t) * kHidden + c] + hh[g * kHidden + c] * hidden[c];
     }
     for (std::size_t c = 0; c < kHidden; ++c) {
       cell[c] = sigmoid(gates[kHidden + c]) * cell[c] + sigmoid(gates[c]) * std::tanh(gates[2 * kHidden + c]);
@@ -230,12 +261,15 @@ std::unique_ptr<Layer> conv(Conv1dOptions options, std::uint64_t seed) {
 // A small SEANet-like stack with everything that holds rows back.
 std::unique_ptr<Sequential> stack(PadMode mode) {
   auto inner = std::make_unique<Sequential>();
-  inner->add(conv({.in_channels = 8, .out_channels = 4, .kernel = 3, .pad = mode, .pre = Activation::elu}, 10));
+  inner->add(
+      conv({.in_channels = 8, .out_channels = 4, .kernel = 3, .pad = mode, .pre = Activation::elu}, 10));
   inner->add(conv({.in_channels = 4, .out_channels = 8, .pad = mode, .pre = Activation::elu}, 12));
   auto all = std::make_unique<Sequential>();
   all->add(conv({.in_channels = 1, .out_channels = 8, .kernel = 7, .pad = mode}, 14));
   all->add<Residual>(std::move(inner), conv({.in_channels = 8, .out_channels = 8, .pad = mode}, 16));
-  all->add(conv({.in_channels = 8, .out_channels = 12, .kernel = 6, .stride = 3, .pad = mode, .pre = Activation::elu}, 18));
+  all->add(conv(
+      {.in_channels = 8, .out_channels = 12, .kernel = 6, .stride = 3, .pad = mode, .pre = Activation::elu},
+      18));
   all->add<ActivationLayer>(Activation::tanh, 12);
   all->add<ScaleChannels>(weights_of(12, 20));
   return all;

@@ -1,4 +1,5 @@
-// The vector quantizers against plain double-precision searches, and the contracts of a stateless row-wise map.
+// The vector quantizers against plain double-precision searches, and the contracts of a stateless row-wise
+// map.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,9 @@ namespace {
 using Floats = std::vector<float>;
 using Tokens = std::vector<std::int32_t>;
 
-std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t to_size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 // Runs a quantizer on a workspace of exactly the size that it asks for.
 template <class Run>
@@ -34,14 +37,18 @@ void with_context(const Quantizer& quantizer, int rows, int threads, const Run& 
 Tokens encode(const Quantizer& quantizer, const Floats& latents, int count, int threads = 1) {
   const int rows = static_cast<int>(latents.size()) / quantizer.dimension();
   Tokens tokens(to_size(rows * count));
-  with_context(quantizer, rows, threads, [&](StepContext& context) { quantizer.encode(latents.data(), rows, count, tokens.data(), context); });
+  with_context(quantizer, rows, threads, [&](StepContext& context) {
+    quantizer.encode(latents.data(), rows, count, tokens.data(), context);
+  });
   return tokens;
 }
 
 Floats decode(const Quantizer& quantizer, const Tokens& tokens, int count) {
   const int rows = static_cast<int>(tokens.size()) / count;
   Floats latents(to_size(rows * quantizer.dimension()), 99.0f);
-  with_context(quantizer, rows, 1, [&](StepContext& context) { quantizer.decode(tokens.data(), rows, count, latents.data(), context); });
+  with_context(quantizer, rows, 1, [&](StepContext& context) {
+    quantizer.decode(tokens.data(), rows, count, latents.data(), context);
+  });
   return latents;
 }
 
@@ -56,7 +63,8 @@ Nearest nearest(std::span<const double> row, std::span<const double> codewords) 
   double best = std::numeric_limits<double>::infinity();
   for (std::size_t j = 0; j * row.size() < codewords.size(); ++j) {
     double distance = 0;
-    for (std::size_t d = 0; d < row.size(); ++d) distance += std::pow(row[d] - codewords[j * row.size() + d], 2);
+    for (std::size_t d = 0; d < row.size(); ++d)
+      distance += std::pow(row[d] - codewords[j * row.size() + d], 2);
     if (distance < best) {
       found = {static_cast<int>(j), best - distance};
       best = distance;
@@ -67,7 +75,9 @@ Nearest nearest(std::span<const double> row, std::span<const double> codewords) 
   return found;
 }
 
-std::vector<double> doubles(const Floats& values) { return {values.begin(), values.end()}; }
+std::vector<double> doubles(const Floats& values) {
+  return {values.begin(), values.end()};
+}
 
 struct PlainRvq {
   std::vector<Floats> codebooks;
@@ -80,7 +90,8 @@ struct PlainRvq {
       const Nearest found = nearest(residual, doubles(codebook));
       if (found.margin < 1e-4) break;
       tokens.push_back(found.index);
-      for (int d = 0; d < dimension; ++d) residual[to_size(d)] -= codebook[to_size(found.index * dimension + d)];
+      for (int d = 0; d < dimension; ++d)
+        residual[to_size(d)] -= codebook[to_size(found.index * dimension + d)];
     }
     return tokens;
   }
@@ -89,7 +100,8 @@ struct PlainRvq {
 PlainRvq random_rvq(int count, int size, int dimension, std::uint64_t seed) {
   PlainRvq plain{{}, dimension};
   for (int i = 0; i < count; ++i) {
-    plain.codebooks.push_back(random_floats(to_size(size * dimension), seed + static_cast<std::uint64_t>(i), std::pow(0.7f, static_cast<float>(i))));
+    plain.codebooks.push_back(random_floats(to_size(size * dimension), seed + static_cast<std::uint64_t>(i),
+                                            std::pow(0.7f, static_cast<float>(i))));
   }
   return plain;
 }
@@ -97,25 +109,29 @@ PlainRvq random_rvq(int count, int size, int dimension, std::uint64_t seed) {
 ResidualVq pack(const PlainRvq& plain) {
   std::vector<Codebook> codebooks;
   for (const Floats& codewords : plain.codebooks) {
-    codebooks.emplace_back(codewords, static_cast<int>(codewords.size()) / plain.dimension, plain.dimension, WeightType::f32);
+    codebooks.emplace_back(codewords, static_cast<int>(codewords.size()) / plain.dimension, plain.dimension,
+                           WeightType::f32);
   }
   return ResidualVq(std::move(codebooks));
 }
 
 // What every quantizer promises: prefixes, rows independent of one another, the same bits everywhere.
 void expect_contracts(const Quantizer& quantizer, const Floats& latents) {
-  const int all = quantizer.codebooks(), dimension = quantizer.dimension(), rows = static_cast<int>(latents.size()) / dimension;
+  const int all = quantizer.codebooks(), dimension = quantizer.dimension(),
+            rows = static_cast<int>(latents.size()) / dimension;
   const Tokens tokens = encode(quantizer, latents, all);
   for (int count = 1; count <= all; ++count) {
     const Tokens prefix = encode(quantizer, latents, count);
-    for (std::size_t i = 0; i < prefix.size(); ++i) ASSERT_EQ(prefix[i], tokens[i / to_size(count) * to_size(all) + i % to_size(count)]);
+    for (std::size_t i = 0; i < prefix.size(); ++i)
+      ASSERT_EQ(prefix[i], tokens[i / to_size(count) * to_size(all) + i % to_size(count)]);
   }
   const Floats decoded = decode(quantizer, tokens, all);
   for (int row = 0; row < rows; ++row) {
     const auto at = latents.begin() + row * dimension;
     const Tokens alone = encode(quantizer, Floats(at, at + dimension), all);
     ASSERT_TRUE(std::equal(alone.begin(), alone.end(), tokens.begin() + row * all)) << row;
-    ASSERT_EQ(decode(quantizer, alone, all), Floats(decoded.begin() + row * dimension, decoded.begin() + (row + 1) * dimension));
+    ASSERT_EQ(decode(quantizer, alone, all),
+              Floats(decoded.begin() + row * dimension, decoded.begin() + (row + 1) * dimension));
   }
   EXPECT_EQ(encode(quantizer, latents, all, 3), tokens);
   for (const std::string& target : available_cpu_targets()) {
@@ -136,15 +152,18 @@ TEST(ResidualVq, FindsTheNearestOfEachResidual) {
   const Tokens tokens = encode(quantizer, latents, 5);
   std::size_t checked = 0;
   for (std::size_t row = 0; row < kRows; ++row) {
-    const Tokens want = plain.encode({latents.begin() + static_cast<std::ptrdiff_t>(row * kDim), latents.begin() + static_cast<std::ptrdiff_t>((row + 1) * kDim)});
-    for (std::size_t i = 0; i < want.size(); ++i, ++checked) ASSERT_EQ(tokens[row * 5 + i], want[i]) << row << ", " << i;
+    const Tokens want = plain.encode({latents.begin() + static_cast<std::ptrdiff_t>(row * kDim),
+                                      latents.begin() + static_cast<std::ptrdiff_t>((row + 1) * kDim)});
+    for (std::size_t i = 0; i < want.size(); ++i, ++checked)
+      ASSERT_EQ(tokens[row * 5 + i], want[i]) << row << ", " << i;
   }
   EXPECT_GT(checked, 300u);
   const Floats decoded = decode(quantizer, tokens, 5);
   for (std::size_t row = 0; row < kRows; ++row) {
     for (std::size_t d = 0; d < kDim; ++d) {
       double want = 0;
-      for (std::size_t i = 0; i < 5; ++i) want += plain.codebooks[i][static_cast<std::size_t>(tokens[row * 5 + i]) * kDim + d];
+      for (std::size_t i = 0; i < 5; ++i)
+        want += plain.codebooks[i][static_cast<std::size_t>(tokens[row * 5 + i]) * kDim + d];
       ASSERT_NEAR(decoded[row * kDim + d], want, 1e-5);
     }
   }
@@ -176,8 +195,9 @@ TEST(SplitResidualVq, BothHalvesSeeTheSameLatent) {
   const Weights s{random_floats(kOutside * kInside, 11, 0.4f), random_floats(kOutside * kInside, 12, 0.4f)};
   const Weights a{random_floats(kOutside * kInside, 13, 0.4f), random_floats(kOutside * kInside, 14, 0.4f)};
   const auto half = [&](const PlainRvq& rvq, const Weights& weights) {
-    return SplitResidualVq::Half{pack(rvq), PackedMatrix::pack(weights.in.data(), kOutside, kInside, kInside, 1, WeightType::f32),
-                                 PackedMatrix::pack(weights.out.data(), kInside, kOutside, kOutside, 1, WeightType::f32)};
+    return SplitResidualVq::Half{
+        pack(rvq), PackedMatrix::pack(weights.in.data(), kOutside, kInside, kInside, 1, WeightType::f32),
+        PackedMatrix::pack(weights.out.data(), kInside, kOutside, kOutside, 1, WeightType::f32)};
   };
   const SplitResidualVq quantizer(half(semantic, s), half(acoustic, a));
   EXPECT_EQ(quantizer.codebooks(), 4);
@@ -194,14 +214,16 @@ TEST(SplitResidualVq, BothHalvesSeeTheSameLatent) {
     return y;
   };
   for (std::size_t row = 0; row < kRows; ++row) {
-    const std::vector<double> latent(latents.begin() + static_cast<std::ptrdiff_t>(row * kOutside), latents.begin() + static_cast<std::ptrdiff_t>((row + 1) * kOutside));
+    const std::vector<double> latent(latents.begin() + static_cast<std::ptrdiff_t>(row * kOutside),
+                                     latents.begin() + static_cast<std::ptrdiff_t>((row + 1) * kOutside));
     std::vector<double> want_latent(kOutside);
     const auto check = [&](const PlainRvq& rvq, const Weights& weights, std::size_t first) {
       const Tokens want = rvq.encode(project(latent.data(), weights.in, kOutside, kInside));
       for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(tokens[row * 4 + first + i], want[i]);
       std::vector<double> sum(kInside);
       for (std::size_t i = 0; i < rvq.codebooks.size(); ++i) {
-        for (std::size_t d = 0; d < kInside; ++d) sum[d] += rvq.codebooks[i][static_cast<std::size_t>(tokens[row * 4 + first + i]) * kInside + d];
+        for (std::size_t d = 0; d < kInside; ++d)
+          sum[d] += rvq.codebooks[i][static_cast<std::size_t>(tokens[row * 4 + first + i]) * kInside + d];
       }
       const auto out = project(sum.data(), weights.out, kInside, kOutside);
       for (std::size_t d = 0; d < kOutside; ++d) want_latent[d] += out[d];
@@ -220,9 +242,10 @@ TEST(FactorizedVq, ComparesDirectionsAndSubtractsProjections) {
   for (std::uint64_t i = 0; i < kLevels; ++i) {
     in.push_back(random_floats(kOutside * kInside, 20 + i, 0.4f));
     out.push_back(random_floats(kOutside * kInside, 30 + i, 0.4f));
-    levels.push_back({PackedMatrix::pack(in.back().data(), kOutside, kInside, kInside, 1, WeightType::f32), random_floats(kInside, 40 + i, 0.1f),
-                      PackedMatrix::pack(out.back().data(), kInside, kOutside, kOutside, 1, WeightType::f32), random_floats(kOutside, 50 + i, 0.1f),
-                      random_floats(kSize * kInside, 60 + i, 2.0f)});
+    levels.push_back({PackedMatrix::pack(in.back().data(), kOutside, kInside, kInside, 1, WeightType::f32),
+                      random_floats(kInside, 40 + i, 0.1f),
+                      PackedMatrix::pack(out.back().data(), kInside, kOutside, kOutside, 1, WeightType::f32),
+                      random_floats(kOutside, 50 + i, 0.1f), random_floats(kSize * kInside, 60 + i, 2.0f)});
   }
   const FactorizedVq quantizer(levels);
   const Floats latents = random_floats(kOutside * kRows, 5, 2.0f);
@@ -238,7 +261,8 @@ TEST(FactorizedVq, ComparesDirectionsAndSubtractsProjections) {
   };
   std::size_t checked = 0;
   for (std::size_t row = 0; row < kRows; ++row) {
-    std::vector<double> residual(latents.begin() + static_cast<std::ptrdiff_t>(row * kOutside), latents.begin() + static_cast<std::ptrdiff_t>((row + 1) * kOutside));
+    std::vector<double> residual(latents.begin() + static_cast<std::ptrdiff_t>(row * kOutside),
+                                 latents.begin() + static_cast<std::ptrdiff_t>((row + 1) * kOutside));
     const std::vector<double> latent = residual;
     for (std::size_t i = 0; i < kLevels; ++i) {
       std::vector<double> code(levels[i].input_bias.begin(), levels[i].input_bias.end());
@@ -253,10 +277,12 @@ TEST(FactorizedVq, ComparesDirectionsAndSubtractsProjections) {
       }
       for (std::size_t c = 0; c < kOutside; ++c) {
         residual[c] -= levels[i].output_bias[c];
-        for (std::size_t d = 0; d < kInside; ++d) residual[c] -= levels[i].codewords[token * kInside + d] * out[i][d * kOutside + c];
+        for (std::size_t d = 0; d < kInside; ++d)
+          residual[c] -= levels[i].codewords[token * kInside + d] * out[i][d * kOutside + c];
       }
     }
-    for (std::size_t c = 0; c < kOutside; ++c) ASSERT_NEAR(decoded[row * kOutside + c], latent[c] - residual[c], 2e-5);
+    for (std::size_t c = 0; c < kOutside; ++c)
+      ASSERT_NEAR(decoded[row * kOutside + c], latent[c] - residual[c], 2e-5);
   }
   EXPECT_GT(checked, 140u);
   expect_contracts(quantizer, latents);
@@ -272,7 +298,8 @@ TEST(Fsq, EveryTokenDecodesToItsOwnLevelsAndBack) {
   const Floats levels = decode(quantizer, all, 1);
   std::set<std::vector<float>> distinct;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    distinct.insert(Floats(levels.begin() + static_cast<std::ptrdiff_t>(4 * i), levels.begin() + static_cast<std::ptrdiff_t>(4 * i + 4)));
+    distinct.insert(Floats(levels.begin() + static_cast<std::ptrdiff_t>(4 * i),
+                           levels.begin() + static_cast<std::ptrdiff_t>(4 * i + 4)));
   }
   EXPECT_EQ(distinct.size(), 240u);
   // The first dimension counts fastest; even numbers of levels reach -1 but not 1.
