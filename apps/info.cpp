@@ -1,4 +1,4 @@
-// tessera info FILE: what a .tsr file, a weights file or a media file is.
+// tessera info FILE: what a .tsr file, a weights file, a file of tokens or a media file is.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "apps/describe.h"
 #include "apps/file_kind.h"
 #include "codec/media.h"
+#include "codec/token_file.h"
 #include "codec/tsr_reader.h"
 #include "core/hash.h"
 
@@ -112,6 +113,27 @@ Result<ExitCode> weights_info(const std::string& path, Report& report) {
   return ExitCode::ok;
 }
 
+Result<ExitCode> tokens_info(const std::string& path, Report& report) {
+  TokenLayout any;
+  any.channels = 0;
+  const auto tokens = read_tokens(path, any);
+  if (!tokens) return tokens.error();
+  const TokenLayout& layout = tokens->layout;
+  Json json{{"kind", "tokens"},
+            {"file", path},
+            {"channels", layout.channels},
+            {"codebooks", layout.codebooks},
+            {"frames", tokens->frames}};
+  const std::string codec = layout.family.empty() ? "not stated" : layout.family;
+  if (!layout.family.empty()) json["codec"] = layout.family;
+  report.answer(json, table({{"file", path},
+                             {"codec", codec},
+                             {"tokens", std::to_string(tokens->frames) +
+                                            " frames, codebooks: " + std::to_string(layout.codebooks) +
+                                            ", channels: " + std::to_string(layout.channels)}}));
+  return ExitCode::ok;
+}
+
 Result<ExitCode> media_info(const std::string& path, Report& report) {
   const auto reader = AudioReader::open(path);
   if (!reader) return reader.error();
@@ -142,6 +164,7 @@ Result<ExitCode> run(const InfoOptions& options, Session& session) {
   if (path == "-") return Error{ErrorCode::usage, "expected a file, got a pipe"};
   if (is_tsr_file(path)) return tsr_info(path, session.report);
   if (is_weights_file(path)) return weights_info(path, session.report);
+  if (token_format_of(path)) return tokens_info(path, session.report);
   return media_info(path, session.report);
 }
 

@@ -158,7 +158,8 @@ CLI::App* add_tokens(CLI::App& app, TokensOptions& options) {
 }
 
 CLI::App* add_info(CLI::App& app, InfoOptions& options) {
-  CLI::App* info = app.add_subcommand("info", "Say what a file is: .tsr, weights (.safetensors) or media");
+  CLI::App* info =
+      app.add_subcommand("info", "Say what a file is: .tsr, weights (.safetensors), tokens or media");
   info->add_option("FILE", options.input, "File to look at")->required();
   add_report(*info, options.report, true);
   info->footer("Examples:\n  tessera info talk.tsr\n  tessera info model.safetensors --json");
@@ -210,6 +211,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   const auto usage = [&](const std::string& reason) {
     return CommandLine{name, Error{ErrorCode::usage, reason}};
   };
+  if (argc == 2 && argv[1] == std::string("help")) return {"", Command(TextAnswer{app.help(), {}})};
   if (argc > 1 && argv[1][0] != '-' && !names.empty()) {
     const bool known = std::any_of(commands.begin(), commands.end(),
                                    [&](const auto& entry) { return entry.first->get_name() == argv[1]; });

@@ -30,16 +30,17 @@ struct Model;  // codec/model.h: the layers of a loaded codec
 struct CodecInfo {
   std::string family;  ///< "mimi", "encodec", "tessera"
   std::string name;    ///< where the weights came from: a file name, or "tessera_speech (built in)"
-  std::uint64_t weights_hash =
-      0;  ///< of the tensors, whatever the layout of the file and the precision in memory
+  /// Of the tensors, whatever the layout of the file and the precision in memory.
+  std::uint64_t weights_hash = 0;
   std::int64_t parameters = 0;
   int sample_rate_hz = 0;
   int samples_per_frame = 0;
   int codebooks = 0;                ///< the most there are
   std::vector<int> codebook_sizes;  ///< [codebooks]
   int pre_skip = 0;  ///< samples of delay; the decoder drops them, the encoder codes as many past the end
-  int latency_samples =
-      0;  ///< algorithmic latency: from a sample's arrival to the latest frame it waits for, and back
+  /// Algorithmic latency, encoder and decoder together: a sample waits for its frame to fill and for
+  /// pre_skip.
+  int latency_samples = 0;
 
   double frame_rate_hz() const { return static_cast<double>(sample_rate_hz) / samples_per_frame; }
   /// Bits of the packed tokens per second with the first `count` codebooks; a file adds its container.
@@ -64,8 +65,8 @@ struct LoadOptions {
 struct StreamOptions {
   int codebooks = 0;  ///< encode with the first so many; 0: all
   int threads = 1;    ///< 0: as many as there are cores
-  int max_frames_per_step =
-      16;  ///< longer pushes run in steps of so many frames: more is faster for files and takes more memory
+  /// Longer pushes run in steps of so many frames: more is faster for files and takes more memory.
+  int max_frames_per_step = 16;
 };
 
 using FrameSink = FunctionRef<void(const Frame&)>;

@@ -120,17 +120,15 @@ Conv1d::Conv1d(const Conv1dOptions& options, std::span<const float> weight, std:
   if (!bias.empty()) expect_size("conv1d", "bias", to_size(options.out_channels), bias.size());
   if (!snake.empty()) expect_size("conv1d", "snake", to_size(options.in_channels), snake.size());
 
-  std::vector<float> ordered(to_size(kernel) * to_size(in) * to_size(out));  // [kernel, in, out]
-  for (int g = 0; g < groups; ++g) {
-    const float* from = weight.data() + to_size(g) * ordered.size();
-    for (int o = 0; o < out; ++o) {
-      for (int c = 0; c < in; ++c) {
-        for (int k = 0; k < kernel; ++k) {
-          ordered[(to_size(k) * to_size(in) + to_size(c)) * to_size(out) + to_size(o)] = *from++;
-        }
-      }
-    }
-    weights_.push_back(PackedMatrix::pack(ordered.data(), kernel * in, out, out, 1, options.weights));
+  for (int g = 0; g < groups;
+       ++g) {  // [out, in, kernel] as [kernel * in, out]: taps outside, channels inside
+    const PackedMatrix::Source source{
+        .weights = weight.data() + to_size(g) * to_size(out) * to_size(in) * to_size(kernel),
+        .inner = in,
+        .outer_stride = 1,
+        .inner_stride = kernel,
+        .column_stride = static_cast<std::ptrdiff_t>(in) * kernel};
+    weights_.push_back(PackedMatrix::pack(source, kernel * in, out, options.weights));
   }
 }
 

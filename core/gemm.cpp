@@ -24,35 +24,41 @@ std::shared_ptr<T> allocate(std::size_t count) {
 
 // Element (i, j) of the matrix, converted, at [panel][i][j % kPanel]; columns beyond n are zero.
 template <class T, class Convert>
-std::shared_ptr<T> pack_panels(int k, int n, const float* weights, std::ptrdiff_t row_stride,
-                               std::ptrdiff_t column_stride, const Convert& convert) {
+std::shared_ptr<T> pack_panels(const PackedMatrix::Source& source, int k, int n, const Convert& convert) {
   const std::size_t panels = static_cast<std::size_t>((n + kPanel - 1) / kPanel);
   std::shared_ptr<T> packed = allocate<T>(panels * kPanel * static_cast<std::size_t>(k));
   T* out = packed.get();
   for (int first = 0; first < n; first += kPanel) {
     const int columns = std::min(kPanel, n - first);
-    for (int i = 0; i < k; ++i, out += kPanel) {
-      const float* row = weights + i * row_stride + first * column_stride;
-      for (int j = 0; j < kPanel; ++j) out[j] = j < columns ? convert(row[j * column_stride]) : T{};
+    for (int o = 0; o < k / source.inner; ++o) {
+      const float* row = source.weights + o * source.outer_stride + first * source.column_stride;
+      for (int i = 0; i < source.inner; ++i, out += kPanel, row += source.inner_stride) {
+        for (int j = 0; j < columns; ++j) out[j] = convert(row[j * source.column_stride]);
+        std::fill(out + columns, out + kPanel, T{});
+      }
     }
   }
   return packed;
 }
 
-// One column as integers of at most 127 at out[(i / 2 * kPanel) * 2 + i % 2]: pairs of k lie side by side, as
+// Column j as integers of at most 127 at out[(i / 2 * kPanel) * 2 + i % 2]: pairs of k lie side by side, as
 // the instructions that sum pairs of products want them. Returns the column's scale; a column with an
 // infinity or a NaN has none.
-float pack_i8_column(std::int8_t* out, int k, const float* column, std::ptrdiff_t row_stride) {
+float pack_i8_column(std::int8_t* out, int k, const PackedMatrix::Source& source, int j) {
   constexpr double kLevels = 127;
+  const auto element = [&](int i) {
+    return source.weights[i / source.inner * source.outer_stride + i % source.inner * source.inner_stride +
+                          j * source.column_stride];
+  };
   float most = 0;
   for (int i = 0; i < k; ++i) {
-    const float magnitude = std::fabs(column[i * row_stride]);
+    const float magnitude = std::fabs(element(i));
     if (!(magnitude <= std::numeric_limits<float>::max())) return std::numeric_limits<float>::quiet_NaN();
     most = std::max(most, magnitude);
   }
   if (most == 0) return 0;
   for (int i = 0; i < k; ++i) {
-    const double value = std::nearbyint(column[i * row_stride] * (kLevels / most));
+    const double value = std::nearbyint(element(i) * (kLevels / most));
     out[i / 2 * (2 * kPanel) + i % 2] = static_cast<std::int8_t>(value);
   }
   return static_cast<float>(most / kLevels);
@@ -107,11 +113,12 @@ Shares share_out(int rows, const PackedMatrix& weights, int threads, bool narrow
 
 }  // namespace
 
-PackedMatrix PackedMatrix::pack(const float* weights, int k, int n, std::ptrdiff_t row_stride,
-                                std::ptrdiff_t column_stride, WeightType type) {
+PackedMatrix PackedMatrix::pack(const Source& source, int k, int n, WeightType type) {
   if (k < 1 || n < 1)
     fail("pack", "k >= 1 and n >= 1", "k = " + std::to_string(k) + ", n = " + std::to_string(n));
-  if (weights == nullptr) fail("pack", "weights", "null");
+  if (source.weights == nullptr) fail("pack", "weights", "null");
+  if (source.inner < 1 || k % source.inner)
+    fail("pack", "an inner part that divides k", std::to_string(source.inner));
   if (type == WeightType::i8 && k > kMaxKOfI8) {
     fail("pack", "k <= " + std::to_string(kMaxKOfI8) + " for i8 weights", std::to_string(k));
   }
@@ -124,11 +131,11 @@ PackedMatrix PackedMatrix::pack(const float* weights, int k, int n, std::ptrdiff
   switch (type) {
     case WeightType::f32:
       packed.bytes_ = elements * sizeof(float);
-      packed.data_ = pack_panels<float>(k, n, weights, row_stride, column_stride, [](float w) { return w; });
+      packed.data_ = pack_panels<float>(source, k, n, [](float w) { return w; });
       break;
     case WeightType::bf16:
       packed.bytes_ = elements * sizeof(std::uint16_t);
-      packed.data_ = pack_panels<std::uint16_t>(k, n, weights, row_stride, column_stride, f32_to_bf16);
+      packed.data_ = pack_panels<std::uint16_t>(source, k, n, [](float w) { return f32_to_bf16(w); });
       break;
     case WeightType::i8: {
       const std::size_t panel_bytes = static_cast<std::size_t>(k + k % 2) * kPanel;
@@ -139,7 +146,7 @@ PackedMatrix PackedMatrix::pack(const float* weights, int k, int n, std::ptrdiff
       std::fill_n(packed.scales_.get(), columns, 0.0f);
       for (int j = 0; j < n; ++j) {
         std::int8_t* out = data.get() + static_cast<std::size_t>(j / kPanel) * panel_bytes + j % kPanel * 2;
-        packed.scales_.get()[j] = pack_i8_column(out, k, weights + j * column_stride, row_stride);
+        packed.scales_.get()[j] = pack_i8_column(out, k, source, j);
       }
       packed.data_ = std::move(data);
       break;

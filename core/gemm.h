@@ -27,10 +27,24 @@ class PackedMatrix {
  public:
   static constexpr int kPanel = 16;
 
+  /// Where the weights are: element (i, j) at weights[i / inner * outer_stride + i % inner * inner_stride + j
+  /// * column_stride]. Two levels of k hold a convolution's taps and channels without reordering them first.
+  struct Source {
+    const float* weights = nullptr;
+    int inner = 1;  ///< divides k
+    std::ptrdiff_t outer_stride = 0;
+    std::ptrdiff_t inner_stride = 0;
+    std::ptrdiff_t column_stride = 0;
+  };
+
   PackedMatrix() = default;
-  /// Packs `weights`, element (i, j) at weights[i * row_stride + j * column_stride].
+  /// Packs a [k, n] matrix. Throws UsageError for sizes that cannot be, i8 with k above kMaxKOfI8 among them.
+  static PackedMatrix pack(const Source& source, int k, int n, WeightType type);
+  /// The same from element (i, j) at weights[i * row_stride + j * column_stride].
   static PackedMatrix pack(const float* weights, int k, int n, std::ptrdiff_t row_stride,
-                           std::ptrdiff_t column_stride, WeightType type);
+                           std::ptrdiff_t column_stride, WeightType type) {
+    return pack({weights, k, 0, row_stride, column_stride}, k, n, type);
+  }
 
   int k() const { return k_; }
   int n() const { return n_; }

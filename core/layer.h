@@ -1,6 +1,6 @@
 // A layer of a streaming network. The weights are const and shared; the state of a stream is a flat block of
 // bytes that the layer reads and writes at the place it is given. One step serves a batch of streams of any
-// lengths. Contracts 1 to 5 of the README hold for every layer: tests/core/contracts.h checks them.
+// lengths. Contracts 1 to 4 of the README hold for every layer: tests/core/contracts.h checks them.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -85,9 +86,16 @@ class Tensor {
 };
 
 /// Exact widening of a bfloat16 pattern to float.
-float bf16_to_f32(std::uint16_t bits);
+inline float bf16_to_f32(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 /// Nearest bfloat16, ties to even; NaN stays NaN.
-std::uint16_t f32_to_bf16(float value);
+inline std::uint16_t f32_to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return static_cast<std::uint16_t>(nan ? (bits >> 16) | 0x40u
+                                        : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
 /// Exact widening of an IEEE half-precision pattern to float.
 float f16_to_f32(std::uint16_t bits);
 

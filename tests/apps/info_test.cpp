@@ -38,6 +38,22 @@ TEST_F(InfoTest, WeightsAndMedia) {
   EXPECT_EQ(media["seconds"], 0.5);
 }
 
+TEST_F(InfoTest, TokenFiles) {
+  write_wav("in.wav", voice(0.5, 16000, 1));
+  for (const std::string file : {"x.npy", "x.jsonl"}) {
+    ok({"tokens", "in.wav", file});
+    const auto info = ok({"info", file, "--json"}).json();
+    EXPECT_EQ(info["kind"], "tokens");
+    EXPECT_EQ(info["frames"], 26);  // 25 and one for the codec's delay
+    EXPECT_EQ(info["codebooks"], 24);
+  }
+  EXPECT_NE(ok({"info", "x.jsonl"}).out.find("tessera"), std::string::npos);
+}
+
+TEST_F(InfoTest, HelpIsACommandToo) {
+  EXPECT_EQ(ok({"help"}).out, ok({"--help"}).out);
+}
+
 TEST_F(InfoTest, VersionNamesTheModel) {
   const std::string hash = ok({"models", "--json"}).json()["builtin"]["weights_hash"];
   EXPECT_NE(ok({"--version"}).out.find(hash), std::string::npos);
