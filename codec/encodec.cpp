@@ -27,13 +27,14 @@ SeanetOptions shape_of(const Weights& weights) {
   return options;
 }
 
-std::unique_ptr<Quantizer> quantizer(int dimension, Weights& weights) {
+std::unique_ptr<Quantizer> quantizer(int dimension, bool searchable, Weights& weights) {
   std::vector<Codebook> codebooks;
   for (int i = 0;; ++i) {
     const std::string name = "quantizer.layers." + std::to_string(i) + ".codebook.embed";
     if (i > 0 && !weights.has(name)) break;
     const int size = weights.extent(name, 0);
-    codebooks.emplace_back(weights.get(name, {size, dimension}).values, size, dimension, WeightType::f32);
+    codebooks.emplace_back(weights.get(name, {size, dimension}).values, size, dimension, WeightType::f32,
+                           searchable);
   }
   return std::make_unique<ResidualVq>(std::move(codebooks));
 }
@@ -57,7 +58,7 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string& folder,
   model->end = StreamEnd::layers_pad;
   if (options.encoder) model->encoder = seanet_encoder(shape, "encoder", weights);
   if (options.decoder) model->decoder = seanet_decoder(shape, "decoder", weights);
-  model->quantizer = quantizer(shape.dimension, weights);
+  model->quantizer = quantizer(shape.dimension, options.encoder, weights);
   return model;
 }
 

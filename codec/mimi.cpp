@@ -95,7 +95,8 @@ std::unique_ptr<Layer> transformer(const std::string& name, int channels, const 
       std::move(layers));
 }
 
-SplitResidualVq::Half quantizer_half(const std::string& name, const MimiShape& shape, Weights& weights) {
+SplitResidualVq::Half quantizer_half(const std::string& name, const MimiShape& shape, bool searchable,
+                                     Weights& weights) {
   const int channels = shape.seanet.dimension, dim = shape.codebook_dim;
   std::vector<Codebook> codebooks;
   for (int i = 0;; ++i) {
@@ -107,7 +108,7 @@ SplitResidualVq::Half quantizer_half(const std::string& name, const MimiShape& s
     for (std::size_t j = 0; j < codewords.values.size(); ++j) {
       codewords.values[j] /= std::max(usage.values[j / static_cast<std::size_t>(dim)], 1e-5f);
     }
-    codebooks.emplace_back(codewords.values, size, dim, WeightType::f32);
+    codebooks.emplace_back(codewords.values, size, dim, WeightType::f32, searchable);
   }
   const Weight in = weights.get(name + ".input_proj.weight", {dim, channels, 1});
   const Weight out = weights.get(name + ".output_proj.weight", {channels, dim, 1});
@@ -173,8 +174,8 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string& folder,
     model->decoder = std::move(decoder);
   }
   model->quantizer = std::make_unique<SplitResidualVq>(
-      quantizer_half("quantizer.semantic_residual_vector_quantizer", shape, weights),
-      quantizer_half("quantizer.acoustic_residual_vector_quantizer", shape, weights));
+      quantizer_half("quantizer.semantic_residual_vector_quantizer", shape, options.encoder, weights),
+      quantizer_half("quantizer.acoustic_residual_vector_quantizer", shape, options.encoder, weights));
   return model;
 }
 

@@ -1,10 +1,9 @@
 #include "codec/state.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 
+#include "core/aligned_memory.h"
 #include "core/hash.h"
 #include "core/workspace.h"
 
@@ -31,21 +30,16 @@ T take(const std::byte*& from) {
 
 }  // namespace
 
-void State::Free::operator()(std::byte* memory) const {
-  std::free(memory);
-}
-
 State::State(StreamKind kind, std::uint64_t weights_hash, std::size_t bytes)
     : kind_(kind),
       weights_hash_(weights_hash),
       size_(Workspace::padded(bytes)),
-      block_(static_cast<std::byte*>(std::aligned_alloc(64, Workspace::padded(bytes + 1)))) {
-  if (!block_) throw std::bad_alloc();
-  std::memset(block_.get(), 0, size_);
+      block_(allocate_aligned(size_)) {
+  std::memset(data(), 0, size_);
 }
 
 State::State(const State& other) : State(other.kind_, other.weights_hash_, other.size_) {
-  std::memcpy(block_.get(), other.block_.get(), size_);
+  std::memcpy(data(), other.data(), size_);
 }
 
 State& State::operator=(const State& other) {
@@ -55,7 +49,7 @@ State& State::operator=(const State& other) {
 
 bool State::operator==(const State& other) const {
   return kind_ == other.kind_ && weights_hash_ == other.weights_hash_ && size_ == other.size_ &&
-         std::memcmp(block_.get(), other.block_.get(), size_) == 0;
+         std::memcmp(data(), other.data(), size_) == 0;
 }
 
 std::vector<std::byte> State::save() const {
@@ -67,8 +61,8 @@ std::vector<std::byte> State::save() const {
   put(to, static_cast<std::uint32_t>(kind_));
   put(to, weights_hash_);
   put(to, static_cast<std::uint64_t>(size_));
-  put(to, content_hash({block_.get(), size_}));
-  std::memcpy(to, block_.get(), size_);
+  put(to, content_hash({data(), size_}));
+  std::memcpy(to, data(), size_);
   return saved;
 }
 
@@ -100,7 +94,7 @@ Result<void> State::restore(std::span<const std::byte> saved) {
   }
   if (hash != content_hash(saved.subspan(kHeaderBytes)))
     return Error{ErrorCode::format, "state: damaged, its hash does not match"};
-  std::memcpy(block_.get(), from, size_);
+  std::memcpy(data(), from, size_);
   return {};
 }
 

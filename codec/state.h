@@ -13,7 +13,8 @@ namespace tessera {
 
 enum class StreamKind : std::uint8_t { encoder = 1, decoder = 2 };
 
-/// One flat, position-independent block of bytes, 64-byte aligned.
+/// One flat, position-independent block of bytes, 64-byte aligned. A saved state is checked for accidents,
+/// not for malice: restore only what a process of your own has saved.
 class State {
  public:
   State(StreamKind kind, std::uint64_t weights_hash, std::size_t bytes);
@@ -22,8 +23,8 @@ class State {
   State(State&&) noexcept = default;
   State& operator=(State&&) noexcept = default;
 
-  std::byte* data() { return block_.get(); }
-  const std::byte* data() const { return block_.get(); }
+  std::byte* data() { return static_cast<std::byte*>(block_.get()); }
+  const std::byte* data() const { return static_cast<const std::byte*>(block_.get()); }
   std::size_t size() const { return size_; }
   bool operator==(const State& other) const;
 
@@ -35,13 +36,10 @@ class State {
   Result<void> restore(std::span<const std::byte> saved);
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
   StreamKind kind_;
   std::uint64_t weights_hash_;
   std::size_t size_;
-  std::unique_ptr<std::byte[], Free> block_;
+  std::shared_ptr<void> block_;  // owned by this state alone
 };
 
 }  // namespace tessera

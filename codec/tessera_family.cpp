@@ -166,7 +166,7 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const 
   for (int i = 0; i < config.integer("codebooks"); ++i) {
     const Weight codewords = weights.get("quantizer." + std::to_string(i) + ".codebook", {size, latent});
     codebooks.emplace_back(codewords.values, size, latent,
-                           codewords.bf16 ? WeightType::bf16 : WeightType::f32);
+                           codewords.bf16 ? WeightType::bf16 : WeightType::f32, options.encoder);
   }
   model->quantizer = std::make_unique<ResidualVq>(std::move(codebooks));
   return model;

@@ -1,20 +1,15 @@
 #include "core/workspace.h"
 
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <string>
 
+#include "core/aligned_memory.h"
 #include "core/error.h"
 
 namespace tessera {
 
 Workspace::Workspace(std::size_t bytes)
-    : memory_(static_cast<std::byte*>(std::aligned_alloc(64, padded(bytes + 64))),
-              [](std::byte* memory) { std::free(memory); }),
-      bytes_(padded(bytes + 64)) {
-  if (!memory_) throw std::bad_alloc();
-}
+    : memory_(allocate_aligned(padded(bytes + 64))), bytes_(padded(bytes + 64)) {}
 
 void* Workspace::allocate(Side side, std::size_t bytes) {
   bytes = padded(bytes);
@@ -23,16 +18,16 @@ void* Workspace::allocate(Side side, std::size_t bytes) {
   }
   if (side == Side::low) {
     low_ += bytes;
-    return memory_.get() + (low_ - bytes);
+    return at(low_ - bytes);
   }
   high_ += bytes;
-  return memory_.get() + (bytes_ - high_);
+  return at(bytes_ - high_);
 }
 
 Workspace::Side Workspace::side_of(const void* data) const {
-  const std::byte* at = static_cast<const std::byte*>(data);
   const std::less<const std::byte*> before;
-  const bool low = !before(at, memory_.get()) && before(at, memory_.get() + low_);
+  const std::byte* byte = static_cast<const std::byte*>(data);
+  const bool low = !before(byte, at(0)) && before(byte, at(low_));
   return low ? Side::low : Side::high;
 }
 

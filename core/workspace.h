@@ -48,7 +48,9 @@ class Workspace {
   static constexpr std::size_t padded(std::size_t bytes) { return (bytes + (bytes == 0) + 63) / 64 * 64; }
 
  private:
-  std::unique_ptr<std::byte[], void (*)(std::byte*)> memory_;
+  std::byte* at(std::size_t offset) const { return static_cast<std::byte*>(memory_.get()) + offset; }
+
+  std::shared_ptr<void> memory_;
   std::size_t bytes_;
   std::size_t low_ = 0;   // bytes used from the start
   std::size_t high_ = 0;  // bytes used from the end

@@ -19,12 +19,14 @@ constexpr int kBlock = 32;
 
 }  // namespace
 
-Codebook::Codebook(std::span<const float> codewords, int size, int dimension, WeightType type)
+Codebook::Codebook(std::span<const float> codewords, int size, int dimension, WeightType type,
+                   bool searchable)
     : size_(size), dimension_(dimension), codewords_(codewords.begin(), codewords.end()) {
   if (codewords.size() != to_size(size) * to_size(dimension)) {
     fail("codebook", std::to_string(size) + " x " + std::to_string(dimension) + " values",
          std::to_string(codewords.size()));
   }
+  if (!searchable) return;
   search_ = PackedMatrix::pack(codewords.data(), dimension, size, 1, dimension, type);
   half_norms_.resize(to_size(size));
   for (int i = 0; i < size; ++i) {
@@ -42,6 +44,7 @@ std::size_t Codebook::workspace_bytes(int rows) const {
 
 void Codebook::nearest(const float* rows, int count, std::int32_t* indices, std::ptrdiff_t index_stride,
                        StepContext& context) const {
+  if (!search_.data()) fail("codebook", "a searchable codebook", "one for decoding only");
   Workspace& workspace = context.workspace;
   const Workspace::Mark mark = workspace.mark();
   const int block = std::min(count, kBlock);

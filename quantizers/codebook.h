@@ -12,8 +12,10 @@ namespace tessera {
 
 class Codebook {
  public:
-  /// codewords [size, dimension]. `type` f32 or bf16: bf16 only for codewords that are exact in it.
-  Codebook(std::span<const float> codewords, int size, int dimension, WeightType type);
+  /// codewords [size, dimension]. `type` f32 or bf16: bf16 only for codewords that are exact in it. Only a
+  /// `searchable` one finds the nearest: the search keeps a packed copy, which decoding alone can do without.
+  Codebook(std::span<const float> codewords, int size, int dimension, WeightType type,
+           bool searchable = true);
 
   int size() const { return size_; }
   int dimension() const { return dimension_; }

@@ -94,8 +94,9 @@ Result<void> AudioWriter::write(std::span<const float> interleaved) {
          std::to_string(interleaved.size()) + " samples");
   }
   s.frames += static_cast<int64_t>(interleaved.size() / channels);
+  const size_t block = kBlockSamples / channels * channels;  // sinks take whole frames
   while (!interleaved.empty()) {
-    const auto part = interleaved.first(std::min(interleaved.size(), kBlockSamples));
+    const auto part = interleaved.first(std::min(interleaved.size(), block));
     interleaved = interleaved.subspan(part.size());
     s.block.resize(part.size());
     std::transform(part.begin(), part.end(), s.block.begin(), [&s](float x) { return s.quantize(x); });

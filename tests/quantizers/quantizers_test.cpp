@@ -186,6 +186,15 @@ TEST(ResidualVq, RefusesCodebooksThatDoNotFit) {
   EXPECT_THROW(ResidualVq(std::move(codebooks)), UsageError);
 }
 
+TEST(Codebook, ForDecodingAloneDoesNotSearch) {
+  std::vector<Codebook> codebooks;
+  codebooks.emplace_back(random_floats(12, 1), 4, 3, WeightType::f32, /*searchable=*/false);
+  const ResidualVq quantizer(std::move(codebooks));
+  const Floats codewords = random_floats(12, 1);
+  EXPECT_EQ(decode(quantizer, {2}, 1), Floats(codewords.begin() + 6, codewords.begin() + 9));
+  EXPECT_THROW(encode(quantizer, codewords, 1), UsageError);
+}
+
 TEST(SplitResidualVq, BothHalvesSeeTheSameLatent) {
   constexpr int kOutside = 20, kInside = 8, kRows = 40;
   const PlainRvq semantic = random_rvq(1, 30, kInside, 1), acoustic = random_rvq(3, 40, kInside, 2);
