@@ -41,10 +41,12 @@ constexpr int max_rows(int panels) {
   const int rows = kAccumulators / (panels * kVectors);
   return rows < kMaxRows ? rows : kMaxRows;
 }
-// Rows of the tile that reads memory least: 6 x 4 panels of one vector, or 6 x 1 of two or four.
+// Rows of the tile that reads memory least: 6 x 4 or 8 x 2 panels of one vector, or 6 x 1 of two or four.
 constexpr int kTallRows = max_rows(1) < 6 ? max_rows(1) : 6;
 // Values of k whose weights, for a tile's panels, stay in the first-level cache while rows pass.
 constexpr int kBlockK = 256;
+// Weights of a tile's panels that leave room for its rows in the first-level cache.
+constexpr std::size_t kTileBytes = 32 * 1024;
 // Values of k that a lone tile fetches ahead of itself: 16 KB of f32, past the page where hardware
 // prefetchers stop.
 constexpr int kRunAhead = 256;
@@ -146,9 +148,12 @@ Tile<T> tile_of(int rows, int panels) {
   }
 }
 
-// Panels of the tiles for `rows` rows, of which `panels` are left.
-int tile_panels(int rows, int panels) {
-  int width = kMaxPanels;
+// Panels of the tiles for `rows` rows, of which `panels` are left; `slice` bytes of each are used before the
+// next.
+int tile_panels(int rows, int panels, std::size_t slice) {
+  // Several tiles pass over the same weights: these and their rows should fit the first-level cache.
+  const int most = rows > kMaxRows && kMaxPanels * slice > kTileBytes ? kMaxPanels / 2 : kMaxPanels;
+  int width = most;
   while (width > 1 && (width > panels || max_rows(width) < std::min(rows, kTallRows))) width /= 2;
   // Bound by memory: the best is one linear stream of weights, or several when a lone row leaves too few
   // chains.
@@ -164,9 +169,11 @@ class StretchOfBlock {
 
   void run() const {
     const int full_panels = std::min(block_.panel_end, args_.weights->n() / kPanel);
+    const std::size_t slice = static_cast<std::size_t>(stretch_.segments) *
+                              static_cast<std::size_t>(stretch_.length) * kPanel * sizeof(T);
     int panel = block_.panel_begin;
     for (int width; panel < full_panels; panel += width) {
-      width = tile_panels(block_.rows(), full_panels - panel);
+      width = tile_panels(block_.rows(), full_panels - panel, slice);
       group(panel, width);
     }
     if (panel < block_.panel_end) group(panel, 1);

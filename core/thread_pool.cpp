@@ -1,10 +1,26 @@
 #include "core/thread_pool.h"
 
+#include <hwy/cache_control.h>
+
 #include <string>
 
 #include "core/error.h"
 
 namespace tessera {
+namespace {
+
+// Returns once `value` is no longer `old`: looks for some tens of microseconds, then sleeps.
+template <class T>
+void wait_while(const std::atomic<T>& value, T old) {
+  constexpr int kLooks = 2000;
+  for (int look = 0; look < kLooks; ++look) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    hwy::Pause();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   if (threads < 0) fail("thread pool", "threads >= 0", std::to_string(threads));
@@ -13,28 +29,22 @@ ThreadPool::ThreadPool(int threads) {
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
+  stop_ = true;
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::run(int count, Function function, const void* context) {
-  {
-    const std::lock_guard lock(mutex_);
-    function_ = function;
-    context_ = context;
-    count_ = count;
-    next_.store(0, std::memory_order_relaxed);
-    busy_ = static_cast<int>(workers_.size());
-    ++generation_;
-  }
-  wake_.notify_all();
+  function_ = function;
+  context_ = context;
+  count_ = count;
+  next_.store(0, std::memory_order_relaxed);
+  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
   drain();
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return busy_ == 0; });
+  for (int busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) wait_while(busy_, busy);
 }
 
 void ThreadPool::drain() {
@@ -42,17 +52,11 @@ void ThreadPool::drain() {
 }
 
 void ThreadPool::work() {
-  unsigned seen = 0;
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
-      if (stop_) return;
-      seen = generation_;
-    }
+  for (unsigned seen = 0;; ++seen) {
+    wait_while(generation_, seen);
+    if (stop_) return;
     drain();
-    const std::lock_guard lock(mutex_);
-    if (--busy_ == 0) done_.notify_one();
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
   }
 }
 
