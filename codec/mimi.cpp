@@ -44,13 +44,17 @@ Weight scaled_rows(Weight weight, const Weight& scale) {
   return weight;
 }
 
+// Member by member: g++ 12 destroys the members of a braced initialiser twice when a later one throws.
 TransformerLayerWeights transformer_layer(const std::string& name, int channels,
                                           const AttentionOptions& attention, Weights& weights) {
   const auto get = [&](const std::string& part, const Shape& shape) {
     return weights.get(name + part, shape);
   };
   const auto norm = [&](const std::string& part) {
-    return NormWeights{get(part + ".weight", {channels}).values, get(part + ".bias", {channels}).values};
+    NormWeights result;
+    result.weight = get(part + ".weight", {channels}).values;
+    result.bias = get(part + ".bias", {channels}).values;
+    return result;
   };
   Weight qkv;
   for (const char* part : {"q", "k", "v"}) {
@@ -63,12 +67,14 @@ TransformerLayerWeights transformer_layer(const std::string& name, int channels,
                                  get(".self_attn_layer_scale.scale", {channels}));
   const Weight down =
       scaled_rows(get(".mlp.fc2.weight", {channels, hidden}), get(".mlp_layer_scale.scale", {channels}));
-  return {.norm1 = norm(".input_layernorm"),
-          .qkv = {weights.matrix(qkv, channels, 3 * channels), {}},
-          .out = {weights.matrix(out, channels, channels), {}},
-          .norm2 = norm(".post_attention_layernorm"),
-          .up = {weights.matrix(get(".mlp.fc1.weight", {hidden, channels}), channels, hidden), {}},
-          .down = {weights.matrix(down, hidden, channels), {}}};
+  TransformerLayerWeights layer;
+  layer.norm1 = norm(".input_layernorm");
+  layer.qkv.weight = weights.matrix(qkv, channels, 3 * channels);
+  layer.out.weight = weights.matrix(out, channels, channels);
+  layer.norm2 = norm(".post_attention_layernorm");
+  layer.up.weight = weights.matrix(get(".mlp.fc1.weight", {hidden, channels}), channels, hidden);
+  layer.down.weight = weights.matrix(down, hidden, channels);
+  return layer;
 }
 
 std::unique_ptr<Layer> transformer(const std::string& name, int channels, const MimiConfig& config,
@@ -112,8 +118,8 @@ SplitResidualVq::Half quantizer_half(const std::string& name, const MimiShape& s
   }
   const Weight in = weights.get(name + ".input_proj.weight", {dim, channels, 1});
   const Weight out = weights.get(name + ".output_proj.weight", {channels, dim, 1});
-  return {ResidualVq(std::move(codebooks)), weights.matrix(in, channels, dim),
-          weights.matrix(out, dim, channels)};
+  PackedMatrix input = weights.matrix(in, channels, dim), output = weights.matrix(out, dim, channels);
+  return {ResidualVq(std::move(codebooks)), std::move(input), std::move(output)};
 }
 
 MimiConfig read_config(const std::string& folder, int channels) {

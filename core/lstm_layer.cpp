@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/linear.h"
 #include "core/lstm.h"
 
 namespace tessera {
@@ -43,7 +44,7 @@ void Lstm::init_state(std::byte* state) const {
 
 std::size_t Lstm::workspace_bytes(int streams, int rows) const {
   return sequences_bytes(streams, rows, hidden_) + sequences_bytes(streams, rows, 4 * hidden_) +
-         Workspace::padded(to_size(streams) * to_size(rows) * sizeof(float*));
+         linear_workspace_bytes(streams * rows);
 }
 
 Sequences Lstm::step(Sequences x, States states, StepContext& context) const {
@@ -55,28 +56,21 @@ Sequences Lstm::step(Sequences x, States states, StepContext& context) const {
   Sequences y = allocate_sequences(workspace, Workspace::other(side), x.lengths, x.ends, hidden_);
 
   // The input half for all rows at once; the recurrent half continues each chain, row after row.
-  const std::span<const float*> rows = workspace.array<const float*>(side, to_size(x.total()));
-  for (std::size_t t = 0; t < rows.size(); ++t) rows[t] = x.rows.f32() + t * to_size(hidden_);
   float* gates = workspace.tensor(side, {x.total(), 4 * hidden_}).f32();
-  gemm({.rows = rows,
-        .weights = &input_,
-        .start = GemmStart::bias,
-        .bias = bias_.data(),
-        .out = gates,
-        .out_stride = 4 * hidden_},
-       context.pool);
+  linear({.x = x.rows.f32(),
+          .rows = x.total(),
+          .weights = &input_,
+          .start = GemmStart::bias,
+          .bias = bias_.data(),
+          .out = gates},
+         side, context);
   float* out = y.rows.f32();
   for (int i = 0; i < x.streams(); ++i) {
     float* hidden = states.of<float>(i);
     float* cell = hidden + hidden_;
     for (int t = 0; t < x.lengths[to_size(i)]; ++t, gates += 4 * hidden_, out += hidden_) {
-      const float* previous = hidden;
-      gemm({.rows = {&previous, 1},
-            .weights = &recurrent_,
-            .start = GemmStart::output,
-            .out = gates,
-            .out_stride = 4 * hidden_},
-           context.pool);
+      linear({.x = hidden, .rows = 1, .weights = &recurrent_, .start = GemmStart::output, .out = gates}, side,
+             context);
       lstm_cell(gates, cell, hidden, hidden_);
       std::memcpy(out, hidden, to_size(hidden_) * sizeof(float));
     }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/linear.h"
 #include "core/norm.h"
 #include "core/search.h"
 
@@ -37,9 +38,8 @@ Codebook::Codebook(std::span<const float> codewords, int size, int dimension, We
 
 std::size_t Codebook::workspace_bytes(int rows) const {
   const std::size_t block = to_size(std::min(rows, kBlock));
-  return Workspace::padded(block * sizeof(float*)) +
-         Workspace::padded(block * to_size(size_) * sizeof(float)) +
-         Workspace::padded(block * sizeof(std::int32_t));
+  return Workspace::padded(block * to_size(size_) * sizeof(float)) +
+         Workspace::padded(block * sizeof(std::int32_t)) + linear_workspace_bytes(std::min(rows, kBlock));
 }
 
 void Codebook::nearest(const float* rows, int count, std::int32_t* indices, std::ptrdiff_t index_stride,
@@ -48,19 +48,17 @@ void Codebook::nearest(const float* rows, int count, std::int32_t* indices, std:
   Workspace& workspace = context.workspace;
   const Workspace::Mark mark = workspace.mark();
   const int block = std::min(count, kBlock);
-  const auto pointers = workspace.array<const float*>(Workspace::Side::low, to_size(block));
   const auto scores = workspace.array<float>(Workspace::Side::low, to_size(block) * to_size(size_));
   const auto found = workspace.array<std::int32_t>(Workspace::Side::low, to_size(block));
   for (int first = 0; first < count; first += block) {
     const int now = std::min(block, count - first);
-    for (int i = 0; i < now; ++i) pointers[to_size(i)] = rows + to_size(first + i) * to_size(dimension_);
-    gemm({.rows = pointers.first(to_size(now)),
-          .weights = &search_,
-          .start = GemmStart::bias,
-          .bias = half_norms_.data(),
-          .out = scores.data(),
-          .out_stride = size_},
-         context.pool);
+    linear({.x = rows + to_size(first) * to_size(dimension_),
+            .rows = now,
+            .weights = &search_,
+            .start = GemmStart::bias,
+            .bias = half_norms_.data(),
+            .out = scores.data()},
+           Workspace::Side::low, context);
     argmax_rows(scores.data(), to_size(now), size_, size_, found.data());
     for (int i = 0; i < now; ++i) indices[(first + i) * index_stride] = found[to_size(i)];
   }

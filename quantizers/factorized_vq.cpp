@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/linear.h"
 #include "core/norm.h"
 
 namespace tessera {
@@ -26,17 +27,11 @@ std::vector<float> normalized(std::vector<float> rows, int count) {
   return rows;
 }
 
-void project(const float* x, int rows, const PackedMatrix& w, const std::vector<float>& bias, float* out,
-             StepContext& context) {
-  const auto pointers = context.workspace.array<const float*>(Workspace::Side::low, to_size(rows));
-  for (int i = 0; i < rows; ++i) pointers[to_size(i)] = x + to_size(i) * to_size(w.k());
-  gemm({.rows = pointers,
-        .weights = &w,
-        .start = GemmStart::bias,
-        .bias = bias.data(),
-        .out = out,
-        .out_stride = w.n()},
-       context.pool);
+void project(const float* x, int rows, const PackedMatrix& weights, const std::vector<float>& bias,
+             float* out, StepContext& context) {
+  linear(
+      {.x = x, .rows = rows, .weights = &weights, .start = GemmStart::bias, .bias = bias.data(), .out = out},
+      Workspace::Side::low, context);
 }
 
 }  // namespace
@@ -72,7 +67,7 @@ std::size_t FactorizedVq::workspace_bytes(int rows) const {
                           Workspace::padded(to_size(rows) * to_size(directions.dimension()) * sizeof(float)));
   }
   const std::size_t rows_of_latents = Workspace::padded(to_size(rows) * to_size(dimension()) * sizeof(float));
-  return search + 2 * rows_of_latents + 2 * Workspace::padded(to_size(rows) * sizeof(float*));
+  return search + 2 * rows_of_latents + linear_workspace_bytes(rows);
 }
 
 void FactorizedVq::encode(const float* latents, int rows, int count, std::int32_t* tokens,

@@ -5,23 +5,13 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/linear.h"
 
 namespace tessera {
 namespace {
 
 std::size_t to_size(int value) {
   return static_cast<std::size_t>(value);
-}
-
-// out [rows, w.n] (+)= x [rows, w.k] w
-void project(const float* x, int rows, const PackedMatrix& w, GemmStart start, float* out,
-             StepContext& context) {
-  Workspace& workspace = context.workspace;
-  const Workspace::Mark mark = workspace.mark();
-  const auto pointers = workspace.array<const float*>(Workspace::Side::low, to_size(rows));
-  for (int i = 0; i < rows; ++i) pointers[to_size(i)] = x + to_size(i) * to_size(w.k());
-  gemm({.rows = pointers, .weights = &w, .start = start, .out = out, .out_stride = w.n()}, context.pool);
-  workspace.release(Workspace::Side::low, mark);
 }
 
 }  // namespace
@@ -106,8 +96,7 @@ int SplitResidualVq::codebook_size(int codebook) const {
 std::size_t SplitResidualVq::workspace_bytes(int rows) const {
   const int inside = std::max(semantic_.quantizer.dimension(), acoustic_.quantizer.dimension());
   return std::max(semantic_.quantizer.workspace_bytes(rows), acoustic_.quantizer.workspace_bytes(rows)) +
-         Workspace::padded(to_size(rows) * to_size(inside) * sizeof(float)) +
-         Workspace::padded(to_size(rows) * sizeof(float*));
+         Workspace::padded(to_size(rows) * to_size(inside) * sizeof(float)) + linear_workspace_bytes(rows);
 }
 
 void SplitResidualVq::encode(const float* latents, int rows, int count, std::int32_t* tokens,
@@ -120,7 +109,8 @@ void SplitResidualVq::encode(const float* latents, int rows, int count, std::int
     const Workspace::Mark mark = workspace.mark();
     float* inside =
         workspace.array<float>(Workspace::Side::low, to_size(rows) * to_size(part.input.n())).data();
-    project(latents, rows, part.input, GemmStart::zero, inside, context);
+    linear({.x = latents, .rows = rows, .weights = &part.input, .out = inside}, Workspace::Side::low,
+           context);
     part.quantizer.encode_strided(inside, rows, codebooks, to, count, context);
     workspace.release(Workspace::Side::low, mark);
   };
@@ -139,7 +129,8 @@ void SplitResidualVq::decode(const std::int32_t* tokens, int rows, int count, fl
     float* inside =
         workspace.array<float>(Workspace::Side::low, to_size(rows) * to_size(part.output.k())).data();
     part.quantizer.decode_strided(from, count, rows, codebooks, inside);
-    project(inside, rows, part.output, start, latents, context);
+    linear({.x = inside, .rows = rows, .weights = &part.output, .start = start, .out = latents},
+           Workspace::Side::low, context);
     workspace.release(Workspace::Side::low, mark);
   };
   half(semantic_, first, tokens, GemmStart::zero);

@@ -29,6 +29,10 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted(
       std::aligned_alloc(static_cast<std::size_t>(alignment), rounded(size + (size == 0), alignment)));
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size + (size == 0));
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
