@@ -14,8 +14,8 @@ std::size_t hold_of(const CodecInfo& info, int channels) {
 
 }  // namespace
 
-AudioDecoder::AudioDecoder(std::shared_ptr<const Codec> codec, int channels, const StreamOptions& options,
-                           AudioWriter& writer)
+AudioDecoder::AudioDecoder(const std::shared_ptr<const Codec>& codec, int channels,
+                           const StreamOptions& options, AudioWriter& writer)
     : max_frames_(options.max_frames_per_step),
       writer_(writer),
       batch_(codec, channels, options),

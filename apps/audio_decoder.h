@@ -19,7 +19,7 @@ namespace tessera::app {
 class AudioDecoder {
  public:
   /// Writes to `writer`, which must outlive this. Every channel becomes a stream of its own.
-  AudioDecoder(std::shared_ptr<const Codec> codec, int channels, const StreamOptions& options,
+  AudioDecoder(const std::shared_ptr<const Codec>& codec, int channels, const StreamOptions& options,
                AudioWriter& writer);
 
   /// Whole frames, [frames, channels, codebooks]. Errors: format (a token outside its codebook), io.

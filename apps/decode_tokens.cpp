@@ -37,7 +37,7 @@ Result<Tokens> read_input(const DecodeOptions& options, TokenFormat format, cons
 }  // namespace
 
 Result<Decoded> decode_tokens(const DecodeOptions& options, TokenFormat format,
-                              std::shared_ptr<const Codec> codec, Session& session) {
+                              const std::shared_ptr<const Codec>& codec, Session& session) {
   const CodecInfo& info = codec->info();
   const auto tokens = read_input(options, format, info);
   if (!tokens) return tokens.error();

@@ -32,6 +32,6 @@ Result<Decoded> decode_tsr(const DecodeOptions& options, std::shared_ptr<const C
                            Session& session);
 /// A file of tokens, read whole. All frames become sound: there is no exact length in such a file.
 Result<Decoded> decode_tokens(const DecodeOptions& options, TokenFormat format,
-                              std::shared_ptr<const Codec> codec, Session& session);
+                              const std::shared_ptr<const Codec>& codec, Session& session);
 
 }  // namespace tessera::app

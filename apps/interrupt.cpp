@@ -29,7 +29,8 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
   stop_ = true;
-  pthread_kill(thread_.native_handle(), SIGTERM);
+  pthread_kill(thread_.native_handle(),
+               SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread): it is blocked, sigwait takes it
   thread_.join();
 }
 

@@ -53,6 +53,7 @@ ExitCode run_program(int argc, char** argv) {
 }  // namespace
 }  // namespace tessera::app
 
-int main(int argc, char** argv) {
+// What can throw outside the try block has no memory for a message either.
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   return static_cast<int>(tessera::app::run_program(argc, argv));
 }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -71,7 +72,7 @@ std::string fixed(double value, int digits) {
 }
 
 std::string clock_time(double seconds) {
-  const auto tenths = static_cast<long long>(seconds * 10 + 0.5);
+  const auto tenths = std::llround(seconds * 10);
   const long long hours = tenths / 36000;
   const long long minutes = tenths / 600 % 60;
   const double rest = static_cast<double>(tenths % 600) / 10;

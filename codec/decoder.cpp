@@ -34,7 +34,7 @@ struct alignas(64) Header {
 struct DecoderBatch::Impl {
   StreamSlots slots;
 
-  Impl(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options)
+  Impl(const std::shared_ptr<const Codec>& codec, int max_streams, const StreamOptions& options)
       : slots(codec, StreamKind::decoder, codec->model().decoder.get(), max_streams, options) {
     if (network().holdback() > kMaxHoldback) {
       fail("decoder", "at most " + std::to_string(kMaxHoldback) + " frames held back",
@@ -217,8 +217,9 @@ struct DecoderBatch::Impl {
   }
 };
 
-DecoderBatch::DecoderBatch(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(codec), max_streams, options)) {}
+DecoderBatch::DecoderBatch(const std::shared_ptr<const Codec>& codec, int max_streams,
+                           const StreamOptions& options)
+    : impl_(std::make_unique<Impl>(codec, max_streams, options)) {}
 DecoderBatch::DecoderBatch(DecoderBatch&&) noexcept = default;
 DecoderBatch& DecoderBatch::operator=(DecoderBatch&&) noexcept = default;
 DecoderBatch::~DecoderBatch() = default;
@@ -249,7 +250,7 @@ Result<void> DecoderBatch::step(std::span<const DecoderInput> inputs,
 }
 
 Decoder::Decoder(std::shared_ptr<const Codec> codec, const StreamOptions& options)
-    : codec_(codec), options_(options), batch_(std::move(codec), 1, options) {
+    : codec_(std::move(codec)), options_(options), batch_(codec_, 1, options) {
   batch_.open();
 }
 

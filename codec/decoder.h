@@ -22,7 +22,7 @@ struct DecoderInput {
 /// Many streams of one codec; see EncoderBatch.
 class DecoderBatch {
  public:
-  DecoderBatch(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options = {});
+  DecoderBatch(const std::shared_ptr<const Codec>& codec, int max_streams, const StreamOptions& options = {});
   DecoderBatch(DecoderBatch&&) noexcept;
   DecoderBatch& operator=(DecoderBatch&&) noexcept;
   ~DecoderBatch();

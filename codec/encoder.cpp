@@ -25,7 +25,7 @@ struct alignas(64) Header {
 struct EncoderBatch::Impl {
   StreamSlots slots;
 
-  Impl(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options)
+  Impl(const std::shared_ptr<const Codec>& codec, int max_streams, const StreamOptions& options)
       : slots(codec, StreamKind::encoder, codec->model().encoder.get(), max_streams, options) {
     const int hop = slots.info().samples_per_frame, rows = (slots.max_frames + 1) * hop;
     const int frames = network().max_rows(rows) * max_streams;
@@ -169,8 +169,9 @@ struct EncoderBatch::Impl {
   }
 };
 
-EncoderBatch::EncoderBatch(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(codec), max_streams, options)) {}
+EncoderBatch::EncoderBatch(const std::shared_ptr<const Codec>& codec, int max_streams,
+                           const StreamOptions& options)
+    : impl_(std::make_unique<Impl>(codec, max_streams, options)) {}
 EncoderBatch::EncoderBatch(EncoderBatch&&) noexcept = default;
 EncoderBatch& EncoderBatch::operator=(EncoderBatch&&) noexcept = default;
 EncoderBatch::~EncoderBatch() = default;
@@ -200,7 +201,7 @@ void EncoderBatch::step(std::span<const EncoderInput> inputs, FunctionRef<void(i
 }
 
 Encoder::Encoder(std::shared_ptr<const Codec> codec, const StreamOptions& options)
-    : codec_(codec), options_(options), batch_(std::move(codec), 1, options) {
+    : codec_(std::move(codec)), options_(options), batch_(codec_, 1, options) {
   batch_.open();
 }
 

@@ -22,7 +22,7 @@ struct EncoderInput {
 class EncoderBatch {
  public:
   /// Up to `max_streams` streams at once.
-  EncoderBatch(std::shared_ptr<const Codec> codec, int max_streams, const StreamOptions& options = {});
+  EncoderBatch(const std::shared_ptr<const Codec>& codec, int max_streams, const StreamOptions& options = {});
   EncoderBatch(EncoderBatch&&) noexcept;
   EncoderBatch& operator=(EncoderBatch&&) noexcept;
   ~EncoderBatch();

@@ -241,7 +241,7 @@ Reader::Failure Reader::jsonl_frame(const Json& line) {
   if (!list.is_array()) return line_error("expected tokens to be a list");
   if (!adopted_) {
     const int channels = tokens_.layout.channels ? tokens_.layout.channels : 1;
-    if (const auto failure = adopt(channels, static_cast<std::int64_t>(list.size()))) return failure;
+    if (auto failure = adopt(channels, static_cast<std::int64_t>(list.size()))) return failure;
   }
   const TokenLayout& layout = tokens_.layout;
   if (list.size() != static_cast<std::size_t>(layout.codebooks)) {
