@@ -29,8 +29,8 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
   stop_ = true;
-  pthread_kill(thread_.native_handle(),
-               SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread): it is blocked, sigwait takes it
+  // The signal is blocked: sigwait takes it. NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
+  pthread_kill(thread_.native_handle(), SIGTERM);
   thread_.join();
 }
 
