@@ -24,6 +24,9 @@ struct TsrSummary {
 
 Result<TsrSummary> scan(TsrReader& reader) {
   TsrSummary summary;
+  const auto at = [&](std::uint64_t frame) {
+    return clock_time(static_cast<double>(frame) / reader.header().frame_rate_hz());
+  };
   for (bool more = true; more;) {
     for (;;) {
       const auto next = reader.next(0);
@@ -33,6 +36,10 @@ Result<TsrSummary> scan(TsrReader& reader) {
       if (segment.lost) {
         summary.lost_frames += segment.frames;
         summary.problems.push_back(segment.reason);
+        if (segment.frames > 0) {
+          summary.problems.back() +=
+              "; " + at(segment.first_frame) + " to " + at(segment.first_frame + segment.frames) + " lost";
+        }
       } else {
         ++summary.segments;
       }
