@@ -120,8 +120,8 @@ Conv1d::Conv1d(const Conv1dOptions& options, std::span<const float> weight, std:
   if (!bias.empty()) expect_size("conv1d", "bias", to_size(options.out_channels), bias.size());
   if (!snake.empty()) expect_size("conv1d", "snake", to_size(options.in_channels), snake.size());
 
-  for (int g = 0; g < groups;
-       ++g) {  // [out, in, kernel] as [kernel * in, out]: taps outside, channels inside
+  // [out, in, kernel] as [kernel * in, out]: taps outside, channels inside.
+  for (int g = 0; g < groups; ++g) {
     const PackedMatrix::Source source{
         .weights = weight.data() + to_size(g) * to_size(out) * to_size(in) * to_size(kernel),
         .inner = in,
