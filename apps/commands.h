@@ -22,6 +22,7 @@ Result<ExitCode> run(const DecodeOptions& options, Session& session);
 Result<ExitCode> run(const TokensOptions& options, Session& session);
 Result<ExitCode> run(const InfoOptions& options, Session& session);
 Result<ExitCode> run(const ModelsOptions& options, Session& session);
+Result<ExitCode> run(const TrainOptions& options, Session& session);
 Result<ExitCode> run(const VersionOptions& options, Session& session);
 Result<ExitCode> run(const TextAnswer& answer, Session& session);
 

@@ -43,11 +43,18 @@ void Interrupt::guard(const std::string& path) {
   if (!error) folder_ = target.parent_path().string();
 }
 
+const std::atomic<bool>& Interrupt::defer() {
+  deferred_ = true;
+  return asked_;
+}
+
 void Interrupt::wait() {
   const sigset_t set = ending_signals();
   int signal = 0;
-  sigwait(&set, &signal);
-  if (stop_) return;
+  do {
+    sigwait(&set, &signal);
+    if (stop_) return;
+  } while (deferred_ && !asked_.exchange(true));
   remove_temporaries();
   std::signal(signal, SIG_DFL);
   sigset_t one;

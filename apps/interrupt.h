@@ -19,6 +19,9 @@ class Interrupt {
 
   /// From now on a signal removes the temporary file of the output `path` (core/atomic_file.h says its name).
   void guard(const std::string& path);
+  /// From now on the first signal only sets what this returns: the command stops when it is ready to. The
+  /// second ends the process.
+  const std::atomic<bool>& defer();
 
  private:
   void wait();
@@ -27,6 +30,7 @@ class Interrupt {
   std::mutex mutex_;
   std::string folder_;  // of the output; empty when there is nothing to remove; guarded by mutex_
   std::atomic<bool> stop_{false};
+  std::atomic<bool> deferred_{false}, asked_{false};
   std::thread thread_;
 };
 

@@ -2,7 +2,6 @@
 // answered with the list of right ones.
 #include "apps/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,59 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "apps/option_helpers.h"
+
 namespace tessera::app {
 namespace {
-
-template <class T>
-using Choice = std::pair<std::string_view, T>;
-
-// An option whose value is one of a few words.
-template <class T, std::size_t N>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, T& value,
-                        const std::array<Choice<T>, N>& choices, const std::string& help) {
-  std::string words, alternatives;
-  for (std::size_t i = 0; i < N; ++i) {
-    words += (i ? (i + 1 == N ? " or " : ", ") : "") + std::string(choices[i].first);
-    alternatives += (i ? "|" : "") + std::string(choices[i].first);
-  }
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&value, choices, words, name](const std::string& word) {
-            for (const auto& [text, choice] : choices) {
-              if (text == word) {
-                value = choice;
-                return;
-              }
-            }
-            throw CLI::ValidationError(name, "expected " + words + ", got " + word);
-          },
-          help)
-      ->type_name(alternatives);
-}
-
-CLI::Option* add_count(CLI::App& app, const std::string& name, int& value, int least,
-                       const std::string& help) {
-  constexpr int kMost = 65536;
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&value, least, name](const std::string& text) {
-            int number = 0;
-            if (!CLI::detail::lexical_cast(text, number) || number < least || number > kMost) {
-              throw CLI::ValidationError(name, "expected a whole number from " + std::to_string(least) +
-                                                   " to " + std::to_string(kMost) + ", got " + text);
-            }
-            value = number;
-          },
-          help)
-      ->type_name("N");
-}
-
-void add_report(CLI::App& app, ReportOptions& report, bool is_query) {
-  app.add_flag("--json", report.json, "Print the result as one JSON object on standard output");
-  if (!is_query) app.add_flag("-q,--quiet", report.quiet, "Print nothing but errors and warnings");
-}
 
 void add_codec(CLI::App& app, CodecOptions& codec) {
   constexpr std::array<Choice<WeightType>, 3> kPrecisions{
@@ -191,6 +141,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   TokensOptions tokens;
   InfoOptions info;
   ModelsOptions models;
+  TrainOptions train;
   bool version = false;
   const std::vector<std::pair<CLI::App*, std::function<Command()>>> commands{
       {add_encode(app, encode), [&] { return Command(encode); }},
@@ -198,6 +149,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       {add_tokens(app, tokens), [&] { return Command(tokens); }},
       {add_info(app, info), [&] { return Command(info); }},
       {add_models(app, models), [&] { return Command(models); }},
+      {add_train(app, train), [&] { return Command(train); }},
   };
   app.require_subcommand(0, 1);
   app.add_flag("--version", version, "Print version, instruction set and the built-in model");

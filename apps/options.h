@@ -61,6 +61,14 @@ struct VersionOptions {
   ReportOptions report;
 };
 
+struct TrainOptions {
+  std::string config, folder;  ///< of a new run
+  std::string resume;          ///< folder of a run to go on with
+  int steps = 0;               ///< 0: as configured
+  bool default_config = false, help_config = false;
+  ReportOptions report;
+};
+
 /// Nothing to run: the text is the answer (help).
 struct TextAnswer {
   std::string text;
@@ -68,7 +76,7 @@ struct TextAnswer {
 };
 
 using Command = std::variant<EncodeOptions, DecodeOptions, TokensOptions, InfoOptions, ModelsOptions,
-                             VersionOptions, TextAnswer>;
+                             TrainOptions, VersionOptions, TextAnswer>;
 
 struct CommandLine {
   std::string name;  ///< the sub-command, for messages; empty when it is not known

@@ -1,141 +1,127 @@
 #include "codec/tessera_family.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
+#include "codec/tessera_config.h"
 #include "codec/weights.h"
 #include "core/conv1d.h"
+#include "core/gain.h"
 #include "core/sequential.h"
+#include "quantizers/factorized_vq.h"
 #include "quantizers/residual_vq.h"
 
 namespace tessera {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr int kMaxExtent = 1 << 16;  // of anything in a configuration
-
 [[noreturn]] void refuse(const std::string& message) {
   throw ResultError({ErrorCode::format, "configuration: " + message});
 }
 
-// Reads fields of the configuration; whatever is not as expected is refused.
-class Fields {
- public:
-  explicit Fields(const Json& json) : json_(json) {}
-
-  int integer(const char* key, int lowest = 1) const {
-    const auto found = json_.find(key);
-    if (found != json_.end() && found->is_number_integer()) {
-      const auto value = found->get<std::int64_t>();
-      if (value >= lowest && value <= kMaxExtent) return static_cast<int>(value);
-    }
-    bad(key, "an integer from " + std::to_string(lowest) + " to " + std::to_string(kMaxExtent));
-  }
-  std::string text(const char* key) const {
-    const auto found = json_.find(key);
-    if (found != json_.end() && found->is_string()) return found->get<std::string>();
-    bad(key, "a string");
-  }
-  const Json& list(const char* key) const {
-    const auto found = json_.find(key);
-    if (found != json_.end() && found->is_array()) return *found;
-    bad(key, "a list");
-  }
-
- private:
-  [[noreturn]] void bad(const char* key, const std::string& expected) const {
-    refuse("expected " + expected + " under \"" + key + "\", got " +
-           (json_.is_object() && json_.contains(key) ? json_[key].dump() : "nothing"));
-  }
-
-  const Json& json_;
-};
-
 struct Transform {
   int hop = 1, window = 1;
-  std::vector<float> basis;  // [hop, window]
-  std::vector<float> scale;  // [hop]
+  std::vector<float> basis = {};  // [hop, window]
+  std::vector<float> scale = {};  // [hop]
 };
 
-Transform read_transform(const Fields& config, Weights& weights) {
-  Transform transform{config.integer("hop"), config.integer("window"), {}, {}};
-  if (transform.window % transform.hop) {
-    refuse("expected a window that is a multiple of the hop " + std::to_string(transform.hop) + ", got " +
-           std::to_string(transform.window));
-  }
-  transform.basis = weights.get("transform.basis", {transform.hop, transform.window}).values;
-  transform.scale = weights.get("transform.scale", {transform.hop}).values;
+Transform read_transform(const TesseraConfig& config, Weights& weights) {
+  Transform transform;
+  transform.hop = config.hop;
+  transform.window = config.window;
+  transform.basis = weights.get("transform.basis", {config.hop, config.window}).values;
+  transform.scale = weights.get("transform.scale", {config.hop}).values;
   for (const float value : transform.scale) {
     if (!(value > 0)) refuse("expected positive values in transform.scale, got " + std::to_string(value));
   }
   return transform;
 }
 
-std::unique_ptr<Layer> conv(const std::string& name, Conv1dOptions options, Weights& weights) {
-  const Weight weight =
-      weights.get(name + ".weight", {options.out_channels, options.in_channels, options.kernel});
+template <class Conv>
+std::unique_ptr<Layer> conv(const std::string& name, const Shape& shape, Conv1dOptions options,
+                            Weights& weights) {
+  const Weight weight = weights.get(name + ".weight", shape);
   const Weight bias = weights.get(name + ".bias", {options.out_channels});
   options.weights = weights.pack_type(weight);
-  return std::make_unique<Conv1d>(options, weight.values, bias.values);
+  return std::make_unique<Conv>(options, weight.values, bias.values);
 }
 
-// {"block": "transform"}: MDCT coefficients, scaled and companded by a signed square root.
-void add_transform(Sequential& layers, const Transform& transform) {
-  Conv1dOptions options{.out_channels = transform.hop, .kernel = transform.window, .stride = transform.hop};
+std::unique_ptr<Layer> conv1d(const std::string& name, const Conv1dOptions& options, Weights& weights) {
+  return conv<Conv1d>(name, {options.out_channels, options.in_channels, options.kernel}, options, weights);
+}
+
+void add_analysis(Sequential& layers, const Transform& transform) {
+  const Conv1dOptions options{
+      .out_channels = transform.hop, .kernel = transform.window, .stride = transform.hop};
   layers.add<Conv1d>(options, transform.basis, std::span<const float>());  // [hop, 1, window]
   layers.add<ScaleChannels>(transform.scale);
-  layers.add<ActivationLayer>(Activation::signed_sqrt, transform.hop);
 }
 
-// {"block": "inverse_transform"}: expanded, unscaled, inverse MDCT with overlap-add.
-void add_inverse_transform(Sequential& layers, const Transform& transform) {
+void add_synthesis(Sequential& layers, const Transform& transform) {
   std::vector<float> inverse(transform.scale);
   for (float& value : inverse) value = 1.0f / value;
-  layers.add<ActivationLayer>(Activation::signed_square, transform.hop);
   layers.add<ScaleChannels>(std::move(inverse));
-  Conv1dOptions options{
+  const Conv1dOptions options{
       .in_channels = transform.hop, .out_channels = 1, .kernel = transform.window, .stride = transform.hop};
   layers.add<ConvTranspose1d>(options, transform.basis, std::span<const float>());  // [hop, 1, window]
 }
 
-void add_block(Sequential& layers, const Json& json, const Transform& transform, Weights& weights) {
-  const Fields fields(json);
-  const std::string block = fields.text("block");
-  if (block == "transform") {
-    add_transform(layers, transform);
-  } else if (block == "inverse_transform") {
-    add_inverse_transform(layers, transform);
-  } else if (block == "conv") {  // {"block": "conv", "name", "in", "out", "kernel", "dilation"}
-    layers.add(conv(fields.text("name"),
-                    {.in_channels = fields.integer("in"),
-                     .out_channels = fields.integer("out"),
-                     .kernel = fields.integer("kernel"),
-                     .dilation = fields.integer("dilation")},
-                    weights));
-  } else if (block == "residual") {  // {"block": "residual", "name", "channels", "kernel", "dilation"}
-    const int channels = fields.integer("channels");
-    const std::string name = fields.text("name");
-    auto inner = std::make_unique<Sequential>();
-    inner->add(conv(name + ".conv1",
-                    {.in_channels = channels,
-                     .out_channels = channels,
-                     .kernel = fields.integer("kernel"),
-                     .dilation = fields.integer("dilation"),
-                     .pre = Activation::elu},
-                    weights));
-    inner->add(conv(name + ".conv2",
-                    {.in_channels = channels, .out_channels = channels, .pre = Activation::elu}, weights));
-    layers.add<Residual>(std::move(inner));
-  } else {
-    refuse("expected a block transform, inverse_transform, conv or residual, got \"" + block + "\"");
+std::unique_ptr<Layer> residual(const TesseraBlock& block, Weights& weights) {
+  Conv1dOptions options{.in_channels = block.in,
+                        .out_channels = block.out,
+                        .kernel = block.kernel,
+                        .dilation = block.dilation,
+                        .pre = Activation::elu};
+  auto inner = std::make_unique<Sequential>();
+  inner->add(conv1d(block.name + ".conv1", options, weights));
+  options.kernel = options.dilation = 1;
+  inner->add(conv1d(block.name + ".conv2", options, weights));
+  return std::make_unique<Residual>(std::move(inner));
+}
+
+void add_block(Sequential& layers, const TesseraBlock& block, const Transform& transform, Weights& weights) {
+  using Kind = TesseraBlock::Kind;
+  const Conv1dOptions options{.in_channels = block.in,
+                              .out_channels = block.out,
+                              .kernel = block.kernel,
+                              .stride = block.stride,
+                              .dilation = block.dilation};
+  switch (block.kind) {
+    case Kind::transform:
+      add_analysis(layers, transform);
+      layers.add<ActivationLayer>(Activation::signed_sqrt, transform.hop);
+      break;
+    case Kind::inverse_transform:
+      layers.add<ActivationLayer>(Activation::signed_square, transform.hop);
+      add_synthesis(layers, transform);
+      break;
+    case Kind::analysis:
+      add_analysis(layers, transform);
+      break;
+    case Kind::synthesis:
+      add_synthesis(layers, transform);
+      break;
+    case Kind::split_gain:
+      layers.add<SplitGain>(block.in);
+      break;
+    case Kind::join_gain:
+      layers.add<JoinGain>(block.out);
+      break;
+    case Kind::conv:
+      layers.add(conv1d(block.name, options, weights));
+      break;
+    case Kind::conv_transpose:
+      layers.add(conv<ConvTranspose1d>(block.name, {block.in, block.out, block.kernel}, options, weights));
+      break;
+    case Kind::residual:
+      layers.add(residual(block, weights));
+      break;
   }
 }
 
 // A chain of blocks from `in` to `out` channels.
-std::unique_ptr<Layer> chain(const Json& blocks, const Transform& transform, int in, int out,
-                             Weights& weights) {
+std::unique_ptr<Layer> chain(const std::vector<TesseraBlock>& blocks, const Transform& transform, int in,
+                             int out, Weights& weights) {
   auto layers = std::make_unique<Sequential>();
-  for (const Json& block : blocks) add_block(*layers, block, transform, weights);
+  for (const TesseraBlock& block : blocks) add_block(*layers, block, transform, weights);
   if (layers->in_channels() != in || layers->out_channels() != out) {
     refuse("expected blocks from " + std::to_string(in) + " to " + std::to_string(out) + " channels, got " +
            std::to_string(layers->in_channels()) + " to " + std::to_string(layers->out_channels()));
@@ -143,32 +129,70 @@ std::unique_ptr<Layer> chain(const Json& blocks, const Transform& transform, int
   return layers;
 }
 
-std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const LoadOptions& options) {
-  const Json json = Json::parse(*file.metadata("config"), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) refuse("expected a JSON object under \"config\"");
-  Weights weights(file, options.weights);
-  const Fields config(json);
-  if (const int version = config.integer("version"); version != 2) {
-    throw ResultError(
-        {ErrorCode::unsupported, "configuration: expected version 2, got " + std::to_string(version)});
+// Samples per row behind a chain that begins, or before one that ends, with the transform; no more than
+// 2^20 + 2^16, however long the chain.
+std::int64_t samples_per_row(const std::vector<TesseraBlock>& blocks, int hop) {
+  constexpr std::int64_t kMost = 1 << 20;
+  std::int64_t samples = 1;
+  for (const TesseraBlock& block : blocks) {
+    samples = std::min(samples * (block.transforms() ? hop : block.stride), kMost + (1 << 16));
   }
-  const int latent = config.integer("latent"), size = config.integer("codebook_size");
+  return samples;
+}
+
+int samples_per_frame(const TesseraConfig& config) {
+  const std::int64_t down = samples_per_row(config.encoder, config.hop);
+  const std::int64_t up = samples_per_row(config.decoder, config.hop);
+  if (down != up || down > 1 << 20) {
+    refuse(
+        "expected an encoder and a decoder with the same number of samples per frame, at most 1048576, got " +
+        std::to_string(down) + " and " + std::to_string(up));
+  }
+  return static_cast<int>(down);
+}
+
+std::unique_ptr<Quantizer> residual_quantizer(const TesseraConfig& config, Weights& weights,
+                                              bool searchable) {
+  std::vector<Codebook> codebooks;
+  for (int i = 0; i < config.codebooks; ++i) {
+    const Weight codewords =
+        weights.get("quantizer." + std::to_string(i) + ".codebook", {config.codebook_size, config.latent});
+    codebooks.emplace_back(codewords.values, config.codebook_size, config.latent,
+                           codewords.bf16 ? WeightType::bf16 : WeightType::f32, searchable);
+  }
+  return std::make_unique<ResidualVq>(std::move(codebooks));
+}
+
+std::unique_ptr<Quantizer> factorized_quantizer(const TesseraConfig& config, Weights& weights) {
+  const int latent = config.latent, width = config.code_dimension;
+  std::vector<FactorizedVq::Level> levels;
+  for (int i = 0; i < config.codebooks; ++i) {
+    const std::string name = "quantizer." + std::to_string(i);
+    FactorizedVq::Level level;
+    level.input = weights.matrix(weights.get(name + ".input.weight", {width, latent}), latent, width);
+    level.input_bias = weights.get(name + ".input.bias", {width}).values;
+    level.output = weights.matrix(weights.get(name + ".output.weight", {latent, width}), width, latent);
+    level.output_bias = weights.get(name + ".output.bias", {latent}).values;
+    level.codewords = weights.get(name + ".codebook", {config.codebook_size, width}).values;
+    levels.push_back(std::move(level));
+  }
+  return std::make_unique<FactorizedVq>(std::move(levels));
+}
+
+std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const LoadOptions& options) {
+  const TesseraConfig config = parse_tessera_config(*file.metadata("config"));
+  Weights weights(file, options.weights);
   const Transform transform = read_transform(config, weights);
   auto model = std::make_unique<Model>();
-  model->info.sample_rate_hz = config.integer("sample_rate_hz");
-  model->info.samples_per_frame = transform.hop;
-  model->info.pre_skip = config.integer("pre_skip", 0);
-  model->info.latency_samples = transform.hop + model->info.pre_skip;
-  if (options.encoder) model->encoder = chain(config.list("encoder"), transform, 1, latent, weights);
-  if (options.decoder) model->decoder = chain(config.list("decoder"), transform, latent, 1, weights);
+  model->info.sample_rate_hz = config.sample_rate_hz;
+  model->info.samples_per_frame = samples_per_frame(config);
+  model->info.pre_skip = config.pre_skip;
+  model->info.latency_samples = model->info.samples_per_frame + config.pre_skip;
+  if (options.encoder) model->encoder = chain(config.encoder, transform, 1, config.latent, weights);
+  if (options.decoder) model->decoder = chain(config.decoder, transform, config.latent, 1, weights);
 
-  std::vector<Codebook> codebooks;
-  for (int i = 0; i < config.integer("codebooks"); ++i) {
-    const Weight codewords = weights.get("quantizer." + std::to_string(i) + ".codebook", {size, latent});
-    codebooks.emplace_back(codewords.values, size, latent,
-                           codewords.bf16 ? WeightType::bf16 : WeightType::f32, options.encoder);
-  }
-  model->quantizer = std::make_unique<ResidualVq>(std::move(codebooks));
+  model->quantizer = config.code_dimension > 0 ? factorized_quantizer(config, weights)
+                                               : residual_quantizer(config, weights, options.encoder);
   return model;
 }
 

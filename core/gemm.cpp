@@ -10,6 +10,7 @@
 #include "core/aligned_memory.h"
 #include "core/error.h"
 #include "core/gemm_kernels.h"
+#include "core/gemm_pack.h"
 #include "core/tensor.h"
 
 namespace tessera {
@@ -64,6 +65,14 @@ float pack_i8_column(std::int8_t* out, int k, const PackedMatrix::Source& source
   return static_cast<float>(most / kLevels);
 }
 
+void check(const PackedMatrix::Source& source, int k, int n) {
+  if (k < 1 || n < 1)
+    fail("pack", "k >= 1 and n >= 1", "k = " + std::to_string(k) + ", n = " + std::to_string(n));
+  if (source.weights == nullptr) fail("pack", "weights", "null");
+  if (source.inner < 1 || k % source.inner)
+    fail("pack", "an inner part that divides k", std::to_string(source.inner));
+}
+
 void check(const GemmArgs& args) {
   if (args.weights == nullptr || args.weights->data() == nullptr) fail("gemm", "packed weights", "none");
   const int k = args.weights->k();
@@ -83,42 +92,32 @@ void check(const GemmArgs& args) {
   if (null > 0) fail("gemm", "a pointer for each row", std::to_string(null) + " null");
 }
 
-// How the output is cut into blocks, each `rows` x `panels` but the last ones.
-struct Shares {
-  int rows = 1, panels = 1;
-};
-
 int divide_up(int a, int b) {
   return (a + b - 1) / b;
 }
 
-// Few rows are shared out by panels, so that the weights are read once; many rows by rows. One share holds no
-// more rows than the second-level cache does at usual widths.
-Shares share_out(int rows, const PackedMatrix& weights, int threads, bool narrow) {
+}  // namespace
+
+// One share holds no more rows than the second-level cache does at usual widths.
+Shares share_out(int rows, int k, int n, int threads, bool narrow) {
   constexpr int kMostRows = 192, kLeastRows = 24, kLeastPanels = 4;
   constexpr int kRowStep = 12;  // whole tiles on every target
   constexpr double kLeastProducts =
       65536;  // some microseconds: below, waking a thread costs more than it gains
-  const double products = static_cast<double>(rows) * weights.k() * weights.n();
+  const int panels = divide_up(n, kPanel);
+  const double products = static_cast<double>(rows) * k * n;
   const int wanted =
       threads == 1 ? 1 : static_cast<int>(std::clamp(products / kLeastProducts, 1.0, 4.0 * threads));
   int row_shares = std::max(std::min(wanted, rows / kLeastRows), divide_up(rows, kMostRows));
   const int share = divide_up(divide_up(rows, row_shares), kRowStep) * kRowStep;
   row_shares = divide_up(rows, share);
   if (narrow) return {share, 1};
-  const int panel_shares =
-      std::clamp(divide_up(wanted, row_shares), 1, std::max(weights.panels() / kLeastPanels, 1));
-  return {share, divide_up(divide_up(weights.panels(), panel_shares), kLeastPanels) * kLeastPanels};
+  const int panel_shares = std::clamp(divide_up(wanted, row_shares), 1, std::max(panels / kLeastPanels, 1));
+  return {share, divide_up(divide_up(panels, panel_shares), kLeastPanels) * kLeastPanels};
 }
 
-}  // namespace
-
 PackedMatrix PackedMatrix::pack(const Source& source, int k, int n, WeightType type) {
-  if (k < 1 || n < 1)
-    fail("pack", "k >= 1 and n >= 1", "k = " + std::to_string(k) + ", n = " + std::to_string(n));
-  if (source.weights == nullptr) fail("pack", "weights", "null");
-  if (source.inner < 1 || k % source.inner)
-    fail("pack", "an inner part that divides k", std::to_string(source.inner));
+  check(source, k, n);
   if (type == WeightType::i8 && k > kMaxKOfI8) {
     fail("pack", "k <= " + std::to_string(kMaxKOfI8) + " for i8 weights", std::to_string(k));
   }
@@ -155,6 +154,28 @@ PackedMatrix PackedMatrix::pack(const Source& source, int k, int n, WeightType t
   return packed;
 }
 
+PackedMatrix PackedMatrix::pack_into(float* memory, const Source& source, int k, int n, ThreadPool& pool) {
+  check(source, k, n);
+  if (memory == nullptr) fail("pack", "memory", "null");
+  PackedMatrix packed;
+  packed.k_ = k;
+  packed.n_ = n;
+  packed.bytes_ = floats_of(k, n) * sizeof(float);
+  packed.data_ = std::shared_ptr<void>(std::shared_ptr<void>(), memory);  // a view
+  // Some rows of several panels at a time: rows of the source are read as they lie.
+  const int groups = divide_up(packed.panels(), kPackedPanels), parts = divide_up(k, kPackedRows);
+  pool.parallel_for(groups * parts, [&](int i) {
+    const int first = i % groups * kPackedPanels, begin = i / groups * kPackedRows;
+    for (int panel = first; panel < std::min(first + kPackedPanels, packed.panels()); ++panel) {
+      float* to = memory + (static_cast<std::size_t>(panel) * static_cast<std::size_t>(k) +
+                            static_cast<std::size_t>(begin)) *
+                               kPanel;
+      pack_panel_rows(source, begin, std::min(begin + kPackedRows, k), panel * kPanel, n, to);
+    }
+  });
+  return packed;
+}
+
 void gemm(const GemmArgs& args, ThreadPool& pool) {
   check(args);
   if (args.rows.empty()) return;
@@ -163,7 +184,7 @@ void gemm(const GemmArgs& args, ThreadPool& pool) {
   if (args.segment_stride == weights.k() / args.segments) merged.segments = 1;  // the runs join
   const int rows = static_cast<int>(args.rows.size());
   const bool narrow = weights.type() != WeightType::i8 && weights.n() <= kNarrowColumns && rows >= 4;
-  const Shares share = share_out(rows, weights, pool.threads(), narrow);
+  const Shares share = share_out(rows, weights.k(), weights.n(), pool.threads(), narrow);
   const int row_shares = divide_up(rows, share.rows);
   const int panel_shares = divide_up(weights.panels(), share.panels);
   pool.parallel_for(row_shares * panel_shares, [&](int i) {

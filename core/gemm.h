@@ -46,6 +46,13 @@ class PackedMatrix {
     return pack({weights, k, 0, row_stride, column_stride}, k, n, type);
   }
 
+  /// The same for f32 into `memory`, aligned to 64 bytes, of floats_of(k, n) floats, which must outlive the
+  /// matrix: for weights that change at every step. Shared out over the pool.
+  static PackedMatrix pack_into(float* memory, const Source& source, int k, int n, ThreadPool& pool);
+  static std::size_t floats_of(int k, int n) {
+    return static_cast<std::size_t>((n + kPanel - 1) / kPanel) * kPanel * static_cast<std::size_t>(k);
+  }
+
   int k() const { return k_; }
   int n() const { return n_; }
   int panels() const { return (n_ + kPanel - 1) / kPanel; }

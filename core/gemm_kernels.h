@@ -21,6 +21,14 @@ inline constexpr int kMaxKOfI8 = 16384;
 /// At most this many columns go to gemm_narrow.
 inline constexpr int kNarrowColumns = 2;
 
+/// How an output is cut into blocks for threads, each `rows` x `panels` but the last ones.
+struct Shares {
+  int rows = 1, panels = 1;
+};
+/// Few rows are shared out by panels, so that the weights are read once; many rows by rows, all panels
+/// together when the product is narrow.
+Shares share_out(int rows, int k, int n, int threads, bool narrow);
+
 /// f32 and bf16 weights: lanes across the columns of a panel.
 void gemm_panels(const GemmBlock& block);
 /// f32 and bf16 weights of at most kNarrowColumns columns: lanes across rows.

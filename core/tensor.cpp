@@ -98,9 +98,7 @@ Tensor Tensor::view(void* data, const Shape& shape, DType type, std::shared_ptr<
 
 Tensor Tensor::reshaped(const Shape& shape) const {
   if (shape.size() != size()) fail("reshape", std::to_string(size()) + " elements", shape.str());
-  Tensor result = *this;
-  result.shape_ = shape;
-  return result;
+  return view(data_, shape, type_, storage_);
 }
 
 float f16_to_f32(std::uint16_t bits) {

@@ -43,7 +43,7 @@ class Shape {
   int rank_ = 0;
 };
 
-/// One operation on the tape; defined by the training library, unknown to the runtime.
+/// One operation on the tape (core/autograd/tape.h); unknown to the runtime.
 struct TapeNode;
 
 class Tensor {
@@ -74,8 +74,17 @@ class Tensor {
   const T* as() const {
     return static_cast<const T*>(data_);
   }
-  /// The same elements under another shape of equal size.
+  /// The same elements under another shape of equal size, without the link to the tape.
   Tensor reshaped(const Shape& shape) const;
+  /// The same elements without the link to the tape.
+  Tensor detached() const { return reshaped(shape_); }
+
+  /// Whether a gradient flows to it: it is a parameter, or was computed from one.
+  bool recorded() const { return tape_ != nullptr; }
+  /// For the tape: its link, and whether nobody else holds the storage.
+  const std::shared_ptr<TapeNode>& node() const { return tape_; }
+  void set_node(std::shared_ptr<TapeNode> node) { tape_ = std::move(node); }
+  bool sole_owner() const { return storage_.use_count() == 1; }
 
  private:
   Shape shape_;

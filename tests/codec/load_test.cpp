@@ -104,7 +104,11 @@ TEST(Load, OddConfigurationsOfOurFamilyAreRefused) {
          "expected a list under \"encoder\", got 5");
   refuse("{\"block\":\"inverse_transform\"}",
          "{\"block\":\"conv\",\"name\":\"decoder.out\",\"in\":24,\"out\":40,\"kernel\":1,\"dilation\":1}",
-         ErrorCode::format, "channels");
+         ErrorCode::format, "same number of samples per frame");
+  refuse("{\"block\":\"conv\",\"name\":\"encoder.out\",\"in\":24,\"out\":16,\"kernel\":1,\"dilation\":1}",
+         "{\"block\":\"split_gain\",\"channels\":24}", ErrorCode::format, "to 16 channels, got 1 to 25");
+  refuse("\"name\":\"encoder.in\",\"in\":40", "\"stride\":2,\"name\":\"encoder.in\",\"in\":40",
+         ErrorCode::format, "a stride of at most the kernel 1, got 2");
   refuse("\"codebooks\":4", "\"codebooks\":5", ErrorCode::mismatch, "quantizer.4.codebook");
   refuse("{\"family\"", "[{\"family\"", ErrorCode::format, "expected a JSON object");
 }

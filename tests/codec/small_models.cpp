@@ -137,6 +137,35 @@ std::string tessera_weights() {
                {"block":"inverse_transform"}]})"}});
 }
 
+// The blocks that tessera_weights() leaves out: gain apart from shape, two rows to a frame.
+std::string tessera_gain_weights() {
+  constexpr int kHop = 20, kWidth = 24, kLatent = 12;
+  Maker make;
+  make.add("transform.basis", {kHop, 2 * kHop}, 0.3f);
+  make.add("transform.scale", {kHop}, 0.5f, 2.0f);
+  const auto add = [&](const std::string& name, const Shape& weight, int out) {
+    make.add(name + ".weight", weight, 0.2f);
+    make.add(name + ".bias", {out}, 0.1f);
+  };
+  add("encoder.in", {kWidth, kHop + 1, 2}, kWidth);
+  add("encoder.block0.conv1", {kWidth, kWidth, 3}, kWidth);
+  add("encoder.block0.conv2", {kWidth, kWidth, 1}, kWidth);
+  add("encoder.out", {kLatent, kWidth, 1}, kLatent);
+  add("decoder.in", {kWidth, kLatent, 1}, kWidth);
+  add("decoder.out", {kWidth, kHop + 1, 2}, kHop + 1);
+  for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
+  return make.file(
+      {{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":20,
+    "codebooks":4,"codebook_size":30,"latent":12,
+    "encoder":[{"block":"analysis"},{"block":"split_gain","channels":20},
+               {"block":"conv","name":"encoder.in","in":21,"out":24,"kernel":2,"stride":2,"dilation":1},
+               {"block":"residual","name":"encoder.block0","channels":24,"kernel":3,"dilation":2},
+               {"block":"conv","name":"encoder.out","in":24,"out":12,"kernel":1,"dilation":1}],
+    "decoder":[{"block":"conv","name":"decoder.in","in":12,"out":24,"kernel":1,"dilation":1},
+               {"block":"conv_transpose","name":"decoder.out","in":24,"out":21,"kernel":2,"stride":2},
+               {"block":"join_gain","channels":20},{"block":"synthesis"}]})"}});
+}
+
 }  // namespace
 
 std::string mimi_weights(const MimiSizes& sizes) {
@@ -175,12 +204,14 @@ std::string mimi_weights(const MimiSizes& sizes) {
 }
 
 const std::vector<std::string>& small_model_names() {
-  static const std::vector<std::string> names{"mimi", "encodec", "tessera"};
+  static const std::vector<std::string> names{"mimi", "encodec", "tessera", "tessera_gain"};
   return names;
 }
 
 std::string small_weights(const std::string& family) {
-  return family == "mimi" ? mimi_weights({}) : family == "encodec" ? encodec_weights() : tessera_weights();
+  if (family == "mimi") return mimi_weights({});
+  if (family == "encodec") return encodec_weights();
+  return family == "tessera" ? tessera_weights() : tessera_gain_weights();
 }
 
 std::shared_ptr<const Codec> small_model(const std::string& family, const LoadOptions& options) {

@@ -11,7 +11,7 @@
 
 namespace tessera::test {
 
-/// "mimi", "encodec" and "tessera".
+/// "mimi", "encodec", "tessera" and "tessera_gain".
 const std::vector<std::string>& small_model_names();
 
 /// Sizes of a Mimi-shaped model; by default a small one for tests.

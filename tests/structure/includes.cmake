@@ -1,23 +1,28 @@
 # Fails when a file includes one that its folder may not know: dependencies point one way.
 # usage: cmake -DROOT=FOLDER -P includes.cmake. Judges the lines #include "folder/..." of the folders below; a folder
-# may always include itself. `media` is codec/media.h and codec/media/: only the command and the tests read media files.
+# may always include itself. `media` is codec/media.h and codec/media/, `autograd` core/autograd/: a program that only runs
+# a codec has neither.
 cmake_minimum_required(VERSION 3.25)
 set(core_may)
 set(models_may core)
 set(quantizers_may core)
 set(transformer_may core)
 set(media_may core)
+set(autograd_may core)
 set(diffusion_may core quantizers transformer)
 set(codec_may core models quantizers transformer)
-set(train_may core models quantizers transformer diffusion codec)
-set(apps_may core models quantizers transformer diffusion codec train media)
-set(folders core models quantizers transformer diffusion codec train apps)
+set(metrics_may core autograd)
+set(train_may core autograd models quantizers transformer diffusion codec metrics media)
+set(apps_may core autograd models quantizers transformer diffusion codec metrics train media)
+set(folders core models quantizers transformer diffusion codec metrics train apps)
 
 # The part of the tree that a path from the root belongs to.
 function(part_of path result)
   string(REGEX MATCH "^[^/]+" part "${path}")
   if(path MATCHES "^codec/media[/.]")
     set(part media)
+  elseif(path MATCHES "^core/autograd/")
+    set(part autograd)
   endif()
   set(${result} ${part} PARENT_SCOPE)
 endfunction()
@@ -33,7 +38,7 @@ foreach(folder IN LISTS folders)
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^[^\"]*\"([^\"]*)\".*" "\\1" included "${line}")
       part_of(${included} other)
-      if(other IN_LIST folders OR other STREQUAL media)
+      if(other IN_LIST folders OR other MATCHES "^(media|autograd)$")
         if(NOT other STREQUAL own AND NOT other IN_LIST ${own}_may)
           math(EXPR offences "${offences} + 1")
           message("${source}: ${own} may not include ${included}")

@@ -1,0 +1,52 @@
+// The configuration of the tessera family as the metadata `config` of a weights file holds it: what the
+// layers are, in which order. The stream (tessera_family.cpp) and the trainer (train/) build the same network
+// from it. docs/tessera-family.md is the specification.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+/// One block of an encoder or decoder.
+struct TesseraBlock {
+  enum class Kind : std::uint8_t {
+    transform,          ///< samples -> coefficients, scaled and companded
+    inverse_transform,  ///< back
+    analysis,           ///< samples -> coefficients, scaled
+    synthesis,          ///< back
+    split_gain,         ///< rows -> their shape and log gain
+    join_gain,          ///< back
+    conv,               ///< name, in, out, kernel, stride, dilation
+    conv_transpose,     ///< name, in, out, kernel, stride
+    residual,           ///< name, in == out, kernel, dilation
+  };
+  Kind kind = Kind::conv;
+  std::string name = {};
+  int in = 1, out = 1;
+  int kernel = 1;
+  int stride = 1;
+  int dilation = 1;
+
+  /// Whether it turns samples into rows of the hop, or back.
+  bool transforms() const { return kind <= Kind::synthesis; }
+};
+
+struct TesseraConfig {
+  int sample_rate_hz = 0;
+  int hop = 1, window = 1;  ///< of the transform
+  int pre_skip = 0;         ///< samples of delay
+  int latent = 1;
+  int codebooks = 1, codebook_size = 1;
+  int code_dimension = 0;  ///< of a factorized quantizer; 0: a plain residual one
+  std::vector<TesseraBlock> encoder = {}, decoder = {};
+};
+
+/// Reads the JSON text. Throws ResultError (format, unsupported): what was expected and what came.
+TesseraConfig parse_tessera_config(std::string_view json);
+/// The text that parse_tessera_config reads.
+std::string to_json(const TesseraConfig& config);
+
+}  // namespace tessera

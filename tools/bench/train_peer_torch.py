@@ -1,0 +1,397 @@
+"""Tessera's codec, its losses and a step of its training in PyTorch, for train_peer.py.
+
+A process of its own: standard input says how many steps to train, standard output how long each took. It has
+what the default configuration uses, written for speed on CPUs. Weights are random, the sound is made up.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+GAIN_FLOOR, GAIN_LIMIT = 1e-6, 16.0  # core/gain.h
+CANDIDATES = 128  # rows of a step from which dead codewords are replaced
+
+
+# ---- The network. Sound is [B, L], rows of coefficients and latents [B, T, C].
+
+
+def mdct_basis(hop):
+    """[hop, 2 hop], as core/spectral.h has it."""
+    n = torch.arange(2 * hop, dtype=torch.float64)
+    window = math.sqrt(2 / hop) * torch.sin(math.pi * (n + 0.5) / (2 * hop))
+    return (torch.cos(math.pi / hop * (n + 0.5 + hop / 2) * (n[:hop, None] + 0.5)) * window).float()
+
+
+class CausalConv(nn.Module):
+    """In one of three layouts: [B, C, T] for conv1d, channels-last images of height 1, or [B, T, C] with the
+    taps side by side for one product."""
+
+    def __init__(self, layout, inputs, outputs, kernel=1, dilation=1, variance=1.0):
+        super().__init__()
+        self.layout, self.taps, self.dilation = layout, kernel, dilation
+        weight = torch.randn(outputs, inputs, kernel) * math.sqrt(variance / (inputs * kernel))
+        if layout == "channels_last":
+            weight = weight[:, :, None].contiguous(memory_format=torch.channels_last)
+        elif layout == "linear":
+            weight = weight.transpose(1, 2).reshape(outputs, -1)
+        self.weight, self.bias = nn.Parameter(weight), nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        before = (self.taps - 1) * self.dilation
+        if self.layout == "linear":
+            if before:
+                padded, length = F.pad(x, (0, 0, before, 0)), x.shape[1]
+                x = torch.cat([padded[:, i * self.dilation :][:, :length] for i in range(self.taps)], -1)
+            return F.linear(x, self.weight, self.bias)
+        if before:
+            x = F.pad(x, (before, 0))
+        if self.layout == "conv1d":
+            return F.conv1d(x, self.weight, self.bias, dilation=self.dilation)
+        return F.conv2d(x, self.weight, self.bias, dilation=(1, self.dilation))
+
+
+class Residual(nn.Module):
+    def __init__(self, layout, channels, kernel, dilation):
+        super().__init__()
+        self.first = CausalConv(layout, channels, channels, kernel, dilation)
+        self.second = CausalConv(layout, channels, channels, variance=0.01)
+
+    def forward(self, x):
+        return x + self.second(F.elu(self.first(F.elu(x))))
+
+
+class Stack(nn.Module):
+    """A convolution, residual blocks, a convolution: [B, T, in] -> [B, T, out]."""
+
+    def __init__(self, layout, model, inputs, outputs, dilations):
+        super().__init__()
+        self.layout, channels = layout, model["channels"]
+        blocks = [Residual(layout, channels, model["kernel"], dilation) for dilation in dilations]
+        self.blocks = nn.Sequential(
+            CausalConv(layout, inputs, channels), *blocks, CausalConv(layout, channels, outputs)
+        )
+
+    def forward(self, x):
+        if self.layout == "linear":
+            return self.blocks(x)
+        if self.layout == "conv1d":
+            return self.blocks(x.transpose(1, 2)).transpose(1, 2)
+        return self.blocks(x.transpose(1, 2)[:, :, None])[:, :, 0].transpose(1, 2)
+
+
+class Codec(nn.Module):
+    def __init__(self, layout, model):
+        super().__init__()
+        self.hop, self.rows, coefficients = model["hop"], model["rows"], model["hop"] + 1
+        self.register_buffer("basis", mdct_basis(self.hop))
+        self.register_buffer("scale", 1 / (0.05 + torch.rand(self.hop)))
+        width = self.rows * coefficients  # a frame's rows side by side
+        self.encoder = Stack(layout, model, width, model["latent"], model["encoder"])
+        self.decoder = Stack(layout, model, model["latent"], width, model["decoder"])
+
+    def encode(self, pcm, autocast):
+        with torch.no_grad():
+            windows = F.pad(pcm, (self.hop, 0)).unfold(1, 2 * self.hop, self.hop)  # [B, rows, window]
+            x = windows @ self.basis.t() * self.scale
+            gain = torch.sqrt(x.square().mean(-1, keepdim=True) + GAIN_FLOOR)
+            x = torch.cat([x / gain, gain.log()], -1).unflatten(1, (-1, self.rows)).flatten(2)
+        with autocast():
+            return self.encoder(x)
+
+    def decode(self, latents, autocast):
+        with autocast():
+            x = self.decoder(latents)
+        x = x.float().unflatten(2, (self.rows, self.hop + 1)).flatten(1, 2)
+        x = x[..., :-1] * x[..., -1:].clamp(-GAIN_LIMIT, GAIN_LIMIT).exp()
+        x = x / self.scale @ self.basis
+        return (x[..., : self.hop] + F.pad(x[:, :-1, self.hop :], (0, 0, 1, 0))).flatten(1)
+
+
+class ResidualVq:
+    """Codebooks that follow what chose them; the gradient goes straight through."""
+
+    def __init__(self, model, options):
+        self.options, self.levels, self.size = options, model["codebooks"], model["codebook_size"]
+        self.books = torch.zeros(self.levels, self.size, model["latent"])
+        self.used = 0
+
+    def start(self, rows):
+        """From rows drawn at random, level by level: speed needs no k-means."""
+        for book in self.books:
+            book.copy_(rows[torch.randint(len(rows), (self.size,))])
+            book.add_(torch.randn_like(book), alpha=0.1 * float(rows.std()))
+            rows = rows - book[self.nearest(book, rows)]
+        self.sums, self.sizes = self.books.clone(), torch.ones(self.levels, self.size)
+
+    def nearest(self, book, rows):
+        return torch.addmm(book.square().sum(1), rows, book.t(), beta=-0.5).argmax(1)
+
+    def active(self, batch):
+        """Codebooks per clip, most first: clips are random already, and a level's rows lie together then."""
+        choices = torch.tensor(self.options["choices"] or range(1, self.levels + 1))
+        counts = choices[torch.randint(len(choices), (batch,))]
+        counts[torch.rand(batch) < self.options["keep_all"]] = self.levels
+        return counts.sort(descending=True).values.tolist()
+
+    def __call__(self, z):
+        """z [B, T, D] -> what the decoder gets, and the commitment loss."""
+        active, length = self.active(len(z)), z.shape[1]
+        with torch.no_grad():
+            left = rows = z.flatten(0, 1)
+            total, pull, error = torch.zeros_like(rows), torch.zeros_like(rows), 0
+            seen, chosen, self.candidates = [], [], []
+            for level in range(max(active)):
+                count = sum(n > level for n in active) * length
+                left = left[:count]
+                index = self.nearest(self.books[level], left)
+                seen.append(left)
+                chosen.append(index + level * self.size)
+                self.candidates.append(left[torch.randint(count, (CANDIDATES,))])
+                words = self.books[level][index]
+                left = left - words
+                total[:count] += words
+                pull[:count] += left
+                error += left.square().sum()
+            self.used = len(seen)
+            seen, chosen = torch.cat(seen), torch.cat(chosen)
+            self.counts = torch.bincount(chosen, minlength=self.used * self.size).view(self.used, -1).float()
+            self.batch_sums = torch.zeros(self.used * self.size, rows.shape[1]).index_add_(0, chosen, seen)
+            scale = 1 / (seen.numel() * rows.square().mean().clamp_min(1e-12))
+            pull = (pull * (2 * scale)).view_as(z)
+        commitment = error * scale + (pull * (z - z.detach())).sum()
+        return z + (total.view_as(z) - z).detach(), commitment
+
+    @torch.no_grad()
+    def update(self):
+        books, sums, sizes = self.books[: self.used], self.sums[: self.used], self.sizes[: self.used]
+        take = 1 - self.options["decay"]
+        sizes.lerp_(self.counts, take)
+        sums.lerp_(self.batch_sums.view_as(sums), take)
+        whole, epsilon = sizes.sum(1, keepdim=True), 1e-5
+        smoothed = (sizes + epsilon) * (whole / (whole + self.size * epsilon))
+        torch.div(sums, smoothed[..., None], out=books)
+        share = whole / self.size
+        level, word = torch.nonzero(sizes < self.options["dead_below"] * share, as_tuple=True)
+        if len(level):
+            rows = torch.stack(self.candidates)[level, torch.randint(CANDIDATES, (len(level),))]
+            books[level, word], sizes[level, word] = rows, share[level, 0]
+            sums[level, word] = rows * share[level]
+
+
+# ---- Losses and discriminators.
+
+
+def normalized_error(output, target, emphasis=0.0):
+    floor = target.shape[1] * 1e-6
+    difference = output - target
+    if emphasis:
+        difference, target = (x - emphasis * F.pad(x[:, :-1], (1, 0)) for x in (difference, target))
+    return (difference.square().sum(1) / (target.square().sum(1) + floor)).mean()
+
+
+def mel_filters(rate_hz, window):
+    """[bins, mels]: Slaney's triangles, 5 for every 32 samples of the window or what the bins allow."""
+    step = 27 / math.log(6.4)
+
+    def mels(hz):
+        return hz * 3 / 200 if hz < 1000 else 15 + math.log(hz / 1000) * step
+
+    def hz(mel):
+        return torch.where(mel < 15, mel * 200 / 3, 1000 * torch.exp((mel - 15) / step))
+
+    most = int(2 * mels(rate_hz / 2) / mels(rate_hz / window) - 1.01)
+    count = max(1, min(window * 5 // 32, most))
+    feet = hz(torch.arange(count + 2, dtype=torch.float64) * (mels(rate_hz / 2) / (count + 1)))
+    left, top, right = feet[:-2], feet[1:-1], feet[2:]
+    bins = torch.arange(window // 2 + 1, dtype=torch.float64)[:, None] * rate_hz / window
+    triangles = torch.minimum((bins - left) / (top - left), (right - bins) / (right - top)).clamp_min(0)
+    return (triangles * 2 / (right - left)).float()
+
+
+def stft(x, window):
+    """[B, frames, bins], complex: its order in memory."""
+    return torch.stft(x, len(window), len(window) // 4, window=window, return_complex=True).transpose(1, 2)
+
+
+class SoundLoss:
+    def __init__(self, config):
+        self.weights, rate_hz = config["losses"], config["model"]["sample_rate_hz"]
+        windows = self.weights["mel_windows"]
+        self.scales = [(torch.hann_window(window), mel_filters(rate_hz, window)) for window in windows]
+
+    def log_mels(self, x):
+        return [(stft(x, window).abs() @ mels).clamp_min(1e-5).log10() for window, mels in self.scales]
+
+    def __call__(self, output, target):
+        loss = 0
+        for key, emphasis in (("normalized_error", 0.0), ("pre_emphasized", 0.97)):
+            if self.weights[key] > 0:
+                loss = loss + self.weights[key] * normalized_error(output, target, emphasis)
+        if self.weights["log_mel"] > 0:
+            with torch.no_grad():
+                wanted = self.log_mels(target)
+            terms = [F.l1_loss(a, b) for a, b in zip(self.log_mels(output), wanted)]
+            loss = loss + self.weights["log_mel"] * sum(terms) / len(terms)
+        return loss
+
+
+class StftDiscriminator(nn.Module):
+    def __init__(self, window, channels):
+        super().__init__()
+        hann = torch.hann_window(window)
+        self.register_buffer("window", hann / hann.square().sum().sqrt())
+        layers = [nn.Conv2d(2, channels, (3, 9), padding=(1, 4))]
+        for dilation in (1, 2, 4):
+            shape = {"stride": (1, 2), "dilation": (dilation, 1), "padding": (dilation, 4)}
+            layers.append(nn.Conv2d(channels, channels, (3, 9), **shape))
+        layers.append(nn.Conv2d(channels, channels, 3, padding=1))
+        self.layers, self.last = nn.ModuleList(layers), nn.Conv2d(channels, 1, 3, padding=1)
+        self.to(memory_format=torch.channels_last)
+
+    def forward(self, x, autocast):
+        y = torch.view_as_real(stft(x, self.window)).permute(0, 3, 1, 2)  # [B, 2, frames, bins]
+        features = []
+        with autocast():
+            for layer in self.layers:
+                y = F.leaky_relu(layer(y), 0.2)
+                features.append(y)
+            return self.last(y).float(), features
+
+
+class Jury(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        options = config["discriminators"]
+        members = [StftDiscriminator(window, options["channels"]) for window in options["stft"]]
+        self.members, self.weights = nn.ModuleList(members), config["losses"]
+
+    def forward(self, x, autocast):
+        return [member(x, autocast) for member in self.members]
+
+    def generator_loss(self, judge, output, target):
+        with torch.no_grad():
+            real = judge(target)
+        fool, match = 0, 0
+        for (_, wanted), (scores, features) in zip(real, judge(output)):
+            fool = fool + F.relu(1 - scores).mean()
+            for a, b in zip(features, wanted):
+                scale = b.abs().mean(dtype=torch.float32).clamp_min(1e-3)
+                match = match + (a - b).abs().mean(dtype=torch.float32) / scale / len(wanted)
+        loss = self.weights["adversarial"] * fool + self.weights["feature_matching"] * match
+        return loss / len(self.members)
+
+    def discriminator_loss(self, judge, output, target):
+        loss = 0
+        for scores, _ in judge(torch.cat([target, output])):
+            real, fake = scores.chunk(2)
+            loss = loss + F.relu(1 - real).mean() + F.relu(1 + fake).mean()
+        return loss / len(self.members)
+
+
+# ---- A step of training.
+
+
+def adamw(module, options):
+    """Biases do not decay."""
+    weights = {"params": [p for p in module.parameters() if p.dim() > 1]}
+    biases = {"params": [p for p in module.parameters() if p.dim() <= 1], "weight_decay": 0.0}
+    rest = {"betas": tuple(options["betas"]), "eps": options["epsilon"]}
+    rest["weight_decay"] = options["weight_decay"]
+    return torch.optim.AdamW([weights, biases], lr=options["learning_rate"], fused=True, **rest)
+
+
+def apply_gradients(module, optimizer, options):
+    if options["clip"] > 0:
+        nn.utils.clip_grad_norm_(module.parameters(), options["clip"], foreach=True)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+def sound(clips, samples):
+    """Noise over a gliding tone that swells."""
+    t = torch.arange(clips * samples, dtype=torch.float64)
+    tone = torch.sin(0.03 * t + 1e-7 * t * t) * (0.3 + 0.2 * torch.sin(t / 3000))
+    return (tone.float() + 0.02 * torch.randn(len(t))).view(clips, samples)
+
+
+class Training:
+    def __init__(self, config, precision, mode, layout, adversarial):
+        torch.manual_seed(1)
+        self.config, self.sound_loss, self.codec = config, SoundLoss(config), Codec(layout, config["model"])
+        self.quantizer = ResidualVq(config["model"], config["quantizer"])
+        self.values = [p.detach() for p in self.codec.parameters()]
+        self.average = [value.clone() for value in self.values]
+        self.optimizer = adamw(self.codec, config["optimizer"])
+        self.jury = Jury(config) if adversarial else None
+        self.jury_optimizer = adamw(self.jury, config["discriminator_optimizer"]) if adversarial else None
+
+        def autocast():
+            return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
+
+        def prepared(function):
+            def call(x):
+                return function(x, autocast)
+
+            return torch.compile(call, dynamic=False) if mode == "compiled" else call
+
+        self.encode, self.decode = prepared(self.codec.encode), prepared(self.codec.decode)
+        self.judge = prepared(self.jury) if adversarial else None
+        if mode == "compiled":
+            self.sound_loss = torch.compile(self.sound_loss, dynamic=False)
+        frame = config["model"]["hop"] * config["model"]["rows"]
+        length = round(config["data"]["seconds"] * config["model"]["sample_rate_hz"] / frame) * frame
+        self.pcm = sound(config["data"]["batch"], length)
+        with torch.no_grad():
+            self.quantizer.start(self.codec.encode(self.pcm, autocast).float().flatten(0, 1))
+
+    def step(self):
+        """Seconds by phase, and the loss of the sound."""
+        laps, skip = [time.perf_counter()], self.config["model"]["hop"]
+        quantized, commitment = self.quantizer(self.encode(self.pcm).float())
+        output, target = self.decode(quantized)[:, skip:], self.pcm[:, :-skip]
+        laps.append(time.perf_counter())
+        heard = output.detach().requires_grad_()
+        loss = self.sound_loss(heard, target)
+        if self.jury:
+            self.jury.requires_grad_(False)
+            loss = loss + self.jury.generator_loss(self.judge, heard, target)
+            self.jury.requires_grad_(True)
+        loss.backward()
+        laps.append(time.perf_counter())
+        beside = self.config["losses"]["commitment"] * commitment
+        torch.autograd.backward([output, beside], [heard.grad, None])
+        laps.append(time.perf_counter())
+        apply_gradients(self.codec, self.optimizer, self.config["optimizer"])
+        self.quantizer.update()
+        torch._foreach_lerp_(self.average, self.values, 1 - self.config["optimizer"]["ema"])
+        laps.append(time.perf_counter())
+        if self.jury:
+            self.jury.discriminator_loss(self.judge, output.detach(), target).backward()
+            apply_gradients(self.jury, self.jury_optimizer, self.config["discriminator_optimizer"])
+        laps.append(time.perf_counter())
+        forward, losses, backward, optimizer, discriminators = (b - a for a, b in zip(laps, laps[1:]))
+        return (forward, losses, backward, discriminators, optimizer), float(loss.detach())
+
+
+def serve(settings):
+    """Trains as standard input asks; whatever PyTorch prints goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    settings = json.loads(settings)
+    torch.set_num_threads(settings.pop("threads"))
+    torch.set_num_interop_threads(1)
+    training = Training(**settings)
+    for line in sys.stdin:
+        steps = [training.step() for _ in range(int(line))]
+        answer = {"seconds": [step[0] for step in steps], "losses": [step[1] for step in steps]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

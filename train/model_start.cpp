@@ -1,0 +1,198 @@
+#include "train/model_start.h"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/gain.h"
+
+namespace tessera::train {
+namespace {
+
+using Kind = TesseraBlock::Kind;
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+// Critical bands widen beyond about this frequency (the corner of the mel scale).
+constexpr double kCorner = 700;
+// What an error of the log gain weighs beside errors of the shape's coefficients, whose mean square is 1.
+constexpr double kGainWeight = 8;
+
+TesseraBlock conv(Kind kind, const std::string& name, int in, int out, int rows) {
+  TesseraBlock block;
+  block.kind = kind;
+  block.name = name;
+  block.in = in;
+  block.out = out;
+  block.kernel = block.stride = rows;
+  return block;
+}
+
+TesseraBlock plain(Kind kind, int in, int out) {
+  TesseraBlock block;
+  block.kind = kind;
+  block.in = in;
+  block.out = out;
+  return block;
+}
+
+void add_residuals(std::vector<TesseraBlock>& blocks, const std::string& side,
+                   const std::vector<int>& dilations, const ModelConfig& config) {
+  for (std::size_t i = 0; i < dilations.size(); ++i) {
+    TesseraBlock block;
+    block.kind = Kind::residual;
+    block.name = side + ".block" + std::to_string(i);
+    block.in = block.out = config.channels;
+    block.kernel = config.kernel;
+    block.dilation = dilations[i];
+    blocks.push_back(std::move(block));
+  }
+}
+
+// Rows of the analysis with gain apart, `rows` of them side by side, weighted for the principal components.
+struct Components {
+  Vector mean, weight;  // [F]
+  Matrix vectors;       // [F, F], columns from the largest variance down
+};
+
+Components principal_components(const Tensor& front, int rows, int gain_channel) {
+  const std::int64_t channels = front.dim(2), width = rows * channels, count = front.size() / width;
+  const Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> x(
+      front.f32(), count, width);
+  Components result;
+  result.weight = Vector::Ones(width);
+  for (int r = 0; r < rows; ++r) result.weight[r * channels + gain_channel] = kGainWeight;
+  const Matrix values = x.cast<double>();
+  result.mean = values.colwise().mean();
+  // All rows of a frame have the same statistics; a transposed convolution has one bias for them.
+  for (std::int64_t c = 0; c < channels; ++c) {
+    double sum = 0;
+    for (int r = 0; r < rows; ++r) sum += result.mean[r * channels + c];
+    for (int r = 0; r < rows; ++r) result.mean[r * channels + c] = sum / rows;
+  }
+  const Matrix weighted = (values.rowwise() - result.mean.transpose()) * result.weight.asDiagonal();
+  const Matrix covariance = weighted.transpose() * weighted / static_cast<double>(count);
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance);
+  result.vectors = solver.eigenvectors().rowwise().reverse();
+  return result;
+}
+
+float* storage_of(const Parameters& parameters, const std::string& name) {
+  Tensor tensor = parameters.find(name);
+  if (!tensor.defined()) fail("start_as_transform_codec", "a parameter " + name, "none");
+  std::fill_n(tensor.f32(), tensor.size(), 0.0f);
+  return tensor.f32();
+}
+
+// Channel i of the result is channel i of the input, for the first `count`.
+void set_identity(const Parameters& parameters, const std::string& name, int out, int count) {
+  float* weight = storage_of(parameters, name + ".weight");  // [1, in, out]
+  storage_of(parameters, name + ".bias");
+  for (int i = 0; i < count; ++i) weight[i * out + i] = 1;
+}
+
+// Scales for equal power, weighted.
+Tensor scales_of(const CodecModel& model, const Tensor& coefficients) {
+  const TesseraConfig& config = model.config();
+  const int hop = config.hop;
+  Tensor scale = Tensor::zeros({hop});
+  const std::int64_t rows = coefficients.size() / hop;
+  for (int k = 0; k < hop; ++k) {
+    double power = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      power += static_cast<double>(coefficients.f32()[r * hop + k]) * coefficients.f32()[r * hop + k];
+    }
+    const double frequency = (k + 0.5) * config.sample_rate_hz / (2.0 * hop);
+    const double rms = std::sqrt(power / static_cast<double>(rows)) + 1e-4;
+    scale.f32()[k] = static_cast<float>(1 / (rms * (1 + frequency / kCorner)));
+  }
+  return scale;
+}
+
+}  // namespace
+
+Result<TesseraConfig> new_model(const ModelConfig& config) {
+  const auto usage = [](const std::string& message) { return Error{ErrorCode::usage, "model: " + message}; };
+  if (config.hop * config.rows < 1 || config.latent > config.channels ||
+      config.latent > config.rows * (config.hop + 1)) {
+    return usage("expected a latent of at most the channels " + std::to_string(config.channels) +
+                 " and the coefficients of a frame, got " + std::to_string(config.latent));
+  }
+  TesseraConfig model;
+  model.sample_rate_hz = config.sample_rate_hz;
+  model.hop = config.hop;
+  model.window = 2 * config.hop;
+  model.pre_skip = config.hop;
+  model.latent = config.latent;
+  model.codebooks = config.codebooks;
+  model.codebook_size = config.codebook_size;
+  if (config.quantizer == ModelConfig::Quantizer::factorized) model.code_dimension = config.code_dimension;
+  const int coefficients = config.hop + 1;
+  model.encoder.push_back(plain(Kind::analysis, 1, config.hop));
+  model.encoder.push_back(plain(Kind::split_gain, config.hop, coefficients));
+  model.encoder.push_back(conv(Kind::conv, "encoder.in", coefficients, config.channels, config.rows));
+  add_residuals(model.encoder, "encoder", config.encoder, config);
+  model.encoder.push_back(conv(Kind::conv, "encoder.out", config.channels, config.latent, 1));
+  model.decoder.push_back(conv(Kind::conv, "decoder.in", config.latent, config.channels, 1));
+  add_residuals(model.decoder, "decoder", config.decoder, config);
+  model.decoder.push_back(
+      conv(Kind::conv_transpose, "decoder.out", config.channels, coefficients, config.rows));
+  model.decoder.push_back(plain(Kind::join_gain, coefficients, config.hop));
+  model.decoder.push_back(plain(Kind::synthesis, config.hop, 1));
+  return model;
+}
+
+void start_as_transform_codec(CodecModel& model, Parameters& parameters, const Tensor& pcm, Tape& tape) {
+  const Tape::Pause pause(tape);
+  const TesseraConfig& config = model.config();
+  TransformTables tables = mdct_tables(config);
+  model.set_tables(tables);
+  {
+    // With scales of 1, the front end gives shapes and gains: their products are the coefficients.
+    Tensor front = model.front(tape, pcm);
+    Tensor coefficients = Tensor::zeros({front.dim(0), front.dim(1), config.hop});
+    join_gain(front.f32(), coefficients.f32(), static_cast<std::size_t>(front.dim(0) * front.dim(1)),
+              config.hop);
+    tables.scale = scales_of(model, coefficients);
+    model.set_tables(tables);
+  }
+  const TesseraBlock& in = config.encoder[2];
+  const int channels = in.out, rows = in.stride, width = rows * in.in;
+  const Tensor front = model.front(tape, pcm);
+  const Components components = principal_components(front, rows, config.hop);
+  const int kept = std::min(channels, width);
+
+  float* weight = storage_of(parameters, "encoder.in.weight");  // [rows, hop + 1, channels] = [F, channels]
+  float* bias = storage_of(parameters, "encoder.in.bias");
+  for (int i = 0; i < kept; ++i) {
+    double offset = 0;
+    for (int f = 0; f < width; ++f) {
+      const double w = components.vectors(f, i) * components.weight[f];
+      weight[f * channels + i] = static_cast<float>(w);
+      offset += w * components.mean[f];
+    }
+    bias[i] = static_cast<float>(-offset);
+  }
+  set_identity(parameters, "encoder.out", config.latent, std::min(config.latent, kept));
+  set_identity(parameters, "decoder.in", channels, std::min(config.latent, kept));
+
+  float* inverse = storage_of(parameters, "decoder.out.weight");  // [rows, channels, hop + 1]
+  float* means = storage_of(parameters, "decoder.out.bias");      // [hop + 1]
+  for (int f = 0; f < width; ++f) {
+    const int row = f / in.in, c = f % in.in;
+    means[c] = static_cast<float>(components.mean[c]);
+    for (int i = 0; i < kept; ++i) {
+      inverse[(row * channels + i) * in.in + c] =
+          static_cast<float>(components.vectors(f, i) / components.weight[f]);
+    }
+  }
+}
+
+void start_codebooks(const CodecModel& model, QuantizerLearner& quantizer, const Tensor& pcm, Tape& tape) {
+  const Tape::Pause pause(tape);
+  const Tensor latents = model.encode(tape, pcm);
+  quantizer.initialize(latents.f32(), static_cast<int>(latents.dim(0) * latents.dim(1)), tape.pool());
+}
+
+}  // namespace tessera::train
