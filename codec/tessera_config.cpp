@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "core/gain.h"
 #include "core/result.h"
 
 namespace tessera {
@@ -40,6 +41,20 @@ class Fields {
     const auto found = json_.find(key);
     if (found != json_.end() && found->is_string()) return found->get<std::string>();
     bad(key, "a string");
+  }
+  /// A list of at least one, together at most kMaxExtent.
+  std::vector<int> integers(const char* key) const {
+    std::vector<int> values;
+    std::int64_t sum = 0;
+    for (const Json& value : list(key)) {
+      const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : 0;
+      sum += number < 1 || number > kMaxExtent ? kMaxExtent + 1 : number;
+      if (sum > kMaxExtent) break;
+      values.push_back(static_cast<int>(number));
+    }
+    if (sum < 1 || sum > kMaxExtent)
+      bad(key, "positive integers, together at most " + std::to_string(kMaxExtent));
+    return values;
   }
   const Json& list(const char* key) const {
     const auto found = json_.find(key);
@@ -94,12 +109,14 @@ TesseraBlock read_block(const Json& json, int hop) {
       block.in = hop;
       break;
     case Kind::split_gain:
-      block.in = fields.integer("channels");
-      block.out = block.in + 1;
+      block.bands = fields.integers("bands");
+      block.in = channels_of(block.bands);
+      block.out = block.in + static_cast<int>(block.bands.size());
       break;
     case Kind::join_gain:
-      block.out = fields.integer("channels");
-      block.in = block.out + 1;
+      block.bands = fields.integers("bands");
+      block.out = channels_of(block.bands);
+      block.in = block.out + static_cast<int>(block.bands.size());
       break;
     case Kind::conv:
     case Kind::conv_transpose:
@@ -142,10 +159,8 @@ Json block_json(const TesseraBlock& block) {
     case Kind::synthesis:
       break;
     case Kind::split_gain:
-      json["channels"] = block.in;
-      break;
     case Kind::join_gain:
-      json["channels"] = block.out;
+      json["bands"] = block.bands;
       break;
     case Kind::conv:
     case Kind::conv_transpose:

@@ -17,7 +17,7 @@ struct TesseraBlock {
     inverse_transform,  ///< back
     analysis,           ///< samples -> coefficients, scaled
     synthesis,          ///< back
-    split_gain,         ///< rows -> their shape and log gain
+    split_gain,         ///< bands: rows -> shapes and log gains of their bands
     join_gain,          ///< back
     conv,               ///< name, in, out, kernel, stride, dilation
     conv_transpose,     ///< name, in, out, kernel, stride
@@ -29,6 +29,7 @@ struct TesseraBlock {
   int kernel = 1;
   int stride = 1;
   int dilation = 1;
+  std::vector<int> bands = {};  ///< widths
 
   /// Whether it turns samples into rows of the hop, or back.
   bool transforms() const { return kind <= Kind::synthesis; }

@@ -100,10 +100,10 @@ void add_block(Sequential& layers, const TesseraBlock& block, const Transform& t
       add_synthesis(layers, transform);
       break;
     case Kind::split_gain:
-      layers.add<SplitGain>(block.in);
+      layers.add<SplitGain>(block.bands);
       break;
     case Kind::join_gain:
-      layers.add<JoinGain>(block.out);
+      layers.add<JoinGain>(block.bands);
       break;
     case Kind::conv:
       layers.add(conv1d(block.name, options, weights));

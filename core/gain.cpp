@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/activation.h"
 #include "core/norm.h"
@@ -13,41 +14,67 @@ std::size_t to_size(int value) {
   return static_cast<std::size_t>(value);
 }
 
-using RowFunction = void (*)(const float* x, float* y, std::size_t rows, int channels);
+// 1 / sqrt(mean x^2 + floor)
+float inverse_rms(const float* x, int count, float floor) {
+  return 1.0f / std::sqrt(fixed_dot(x, x, to_size(count)) / static_cast<float>(count) + floor);
+}
 
-Sequences apply(RowFunction f, const Sequences& x, int channels, int out_channels, StepContext& context) {
+using RowFunction = void (*)(const float* x, float* y, std::size_t rows, std::span<const int> bands);
+
+Sequences apply(RowFunction f, const Sequences& x, std::span<const int> bands, int out_channels,
+                StepContext& context) {
   Workspace& workspace = context.workspace;
   const Workspace::Side side = Workspace::other(workspace.side_of(x.rows.raw()));
-  const Sequences y = allocate_sequences(workspace, side, x.lengths, x.ends, out_channels);
-  f(x.rows.f32(), const_cast<float*>(y.rows.f32()), to_size(x.total()), channels);
+  Sequences y = allocate_sequences(workspace, side, x.lengths, x.ends, out_channels);
+  f(x.rows.f32(), y.rows.f32(), to_size(x.total()), bands);
   return y;
 }
 
 }  // namespace
 
-void split_gain(const float* x, float* y, std::size_t rows, int channels) {
-  for (std::size_t r = 0; r < rows; ++r, x += channels, y += channels + 1) {
-    const float mean = fixed_dot(x, x, to_size(channels)) / static_cast<float>(channels);
-    const float gain = std::sqrt(mean + kGainFloor), inverse = 1.0f / gain;
-    for (int c = 0; c < channels; ++c) y[c] = x[c] * inverse;
-    activate(Activation::log, &gain, y + channels, 1);
+int channels_of(std::span<const int> bands) {
+  return std::accumulate(bands.begin(), bands.end(), 0);
+}
+
+void split_gain(const float* x, float* y, std::size_t rows, std::span<const int> bands) {
+  const int channels = channels_of(bands);
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* gains = y + channels;
+    for (const int width : bands) {
+      const float inverse = inverse_rms(x, width, kGainFloor);
+      for (int c = 0; c < width; ++c) y[c] = x[c] * inverse;
+      *gains++ = inverse;
+      x += width;
+      y += width;
+    }
+    activate(Activation::log, y, y, bands.size());
+    for (std::size_t b = 0; b < bands.size(); ++b) y[b] = -y[b];
+    y += bands.size();
   }
 }
 
-void join_gain(const float* x, float* y, std::size_t rows, int channels) {
-  for (std::size_t r = 0; r < rows; ++r, x += channels + 1, y += channels) {
-    float gain = std::clamp(x[channels], -kGainLimit, kGainLimit);
-    activate(Activation::exp, &gain, &gain, 1);
-    for (int c = 0; c < channels; ++c) y[c] = x[c] * gain;
+void join_gain(const float* x, float* y, std::size_t rows, std::span<const int> bands) {
+  const int channels = channels_of(bands);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const float* gains = x + channels;
+    for (const int width : bands) {
+      float gain = std::clamp(*gains++, -kGainLimit, kGainLimit);
+      activate(Activation::exp, &gain, &gain, 1);
+      gain *= inverse_rms(x, width, kShapeFloor);
+      for (int c = 0; c < width; ++c) y[c] = x[c] * gain;
+      x += width;
+      y += width;
+    }
+    x += bands.size();
   }
 }
 
 std::size_t SplitGain::workspace_bytes(int streams, int rows) const {
-  return sequences_bytes(streams, rows, channels_ + 1);
+  return sequences_bytes(streams, rows, out_channels());
 }
 
 Sequences SplitGain::step(Sequences x, States, StepContext& context) const {
-  return apply(split_gain, x, channels_, channels_ + 1, context);
+  return apply(split_gain, x, bands_, out_channels(), context);
 }
 
 std::size_t JoinGain::workspace_bytes(int streams, int rows) const {
@@ -55,7 +82,7 @@ std::size_t JoinGain::workspace_bytes(int streams, int rows) const {
 }
 
 Sequences JoinGain::step(Sequences x, States, StepContext& context) const {
-  return apply(join_gain, x, channels_, channels_, context);
+  return apply(join_gain, x, bands_, channels_, context);
 }
 
 }  // namespace tessera

@@ -139,9 +139,9 @@ Tensor CodecModel::run(Tape& tape, const Block& block, Tensor x) const {
     case Kind::synthesis:
       return synthesis(tape, x);
     case Kind::split_gain:
-      return ops::split_gain(tape, x);
+      return ops::split_gain(tape, x, spec.bands);
     case Kind::join_gain:
-      return ops::join_gain(tape, x);
+      return ops::join_gain(tape, x, spec.bands);
     case Kind::conv:
       return ops::conv1d(tape, x, block.first.weight, block.first.bias,
                          causal(spec.kernel, spec.stride, spec.dilation));
@@ -176,6 +176,10 @@ Tensor CodecModel::front(Tape& tape, const Tensor& pcm) const {
     x = run(tape, block, x);
   }
   return x;
+}
+
+Tensor CodecModel::coefficients(Tape& tape, const Tensor& pcm) const {
+  return analysis(tape, ops::reshape(tape, pcm, {pcm.dim(0), pcm.dim(1), 1}));
 }
 
 Tensor CodecModel::decode(Tape& tape, const Tensor& latents) const {

@@ -46,6 +46,8 @@ class CodecModel {
   Tensor decode(Tape& tape, const Tensor& latents) const;
   /// The rows of pcm [B, L] before the first block with weights: [B, rows, C].
   Tensor front(Tape& tape, const Tensor& pcm) const;
+  /// The scaled coefficients of the transform of pcm [B, L]: [B, rows, hop].
+  Tensor coefficients(Tape& tape, const Tensor& pcm) const;
 
  private:
   struct Conv {

@@ -21,6 +21,7 @@ struct ModelConfig {
   int sample_rate_hz = 16000;
   int hop = 320;
   int rows = 1;
+  int bands = 20;
   int channels = 512;
   int latent = 128;
   std::vector<int> encoder = {1, 2, 4};

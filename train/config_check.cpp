@@ -16,9 +16,9 @@ std::optional<std::string> in_model(const ModelConfig& model) {
     return "model: code_dimension: expected at most latent (" + std::to_string(model.latent) + "), got " +
            std::to_string(model.code_dimension);
   }
-  if (model.latent > std::min(model.channels, model.rows * (model.hop + 1))) {
+  if (model.latent > std::min(model.channels, model.rows * model.hop)) {
     return "model: latent: expected at most channels (" + std::to_string(model.channels) +
-           ") and rows x (hop + 1) (" + std::to_string(model.rows * (model.hop + 1)) + "), got " +
+           ") and rows x hop (" + std::to_string(model.rows * model.hop) + "), got " +
            std::to_string(model.latent);
   }
   return std::nullopt;

@@ -50,6 +50,8 @@ void add_model(Builder& t, ModelConfig& c) {
   t.add("sample_rate_hz", c.sample_rate_hz, {8000, 48000}, "of the sound, mono");
   t.add("hop", c.hop, {16, 4096}, "samples per row of the transform, an MDCT with a window of two hops");
   t.add("rows", c.rows, {1, 64}, "rows of the transform per frame of the codec");
+  t.add("bands", c.bands, {1, 256},
+        "of a row, each with a gain of its own; none is narrower than 4 coefficients");
   t.add("channels", c.channels, {8, 8192}, "width of the residual blocks");
   t.add("latent", c.latent, {1, 8192}, "floats of a latent");
   t.add("encoder", c.encoder, {1, 4096}, "dilations of the encoder's residual blocks, one each");

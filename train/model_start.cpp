@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/gain.h"
+#include "core/exact_math.h"
 
 namespace tessera::train {
 namespace {
@@ -16,8 +16,33 @@ using Vector = Eigen::VectorXd;
 
 // Critical bands widen beyond about this frequency (the corner of the mel scale).
 constexpr double kCorner = 700;
-// What an error of the log gain weighs beside errors of the shape's coefficients, whose mean square is 1.
-constexpr double kGainWeight = 8;
+// What an error of a band's log gain weighs beside errors of the shape's lowest coefficients, whose mean
+// square is 1.
+constexpr double kGainWeight = 3;
+constexpr int kLeastBand = 4;  // coefficients
+
+// Bands of equal width on the scale of equivalent rectangular bandwidths (Glasberg and Moore 1990), but not
+// below kLeastBand coefficients: their widths.
+std::vector<int> gain_bands(const ModelConfig& config) {
+  const double nyquist = config.sample_rate_hz / 2.0;
+  const double top = exact_log(1 + 0.00437 * nyquist);
+  std::vector<int> widths;
+  int begin = 0;
+  for (int i = 1; i <= config.bands && begin < config.hop; ++i) {
+    const double edge_hz = (exact_exp(top * i / config.bands) - 1) / 0.00437;
+    int end = std::max(begin + kLeastBand, static_cast<int>(std::lround(edge_hz * config.hop / nyquist)));
+    if (i == config.bands || end + kLeastBand > config.hop) end = config.hop;
+    widths.push_back(end - begin);
+    begin = end;
+  }
+  return widths;
+}
+
+// How much less a coefficient's error is heard than that of a low one's, both relative to their power.
+double importance(const TesseraConfig& config, int coefficient) {
+  const double frequency = (coefficient + 0.5) * config.sample_rate_hz / (2.0 * config.hop);
+  return 1 / (1 + frequency / kCorner);
+}
 
 TesseraBlock conv(Kind kind, const std::string& name, int in, int out, int rows) {
   TesseraBlock block;
@@ -34,6 +59,12 @@ TesseraBlock plain(Kind kind, int in, int out) {
   block.kind = kind;
   block.in = in;
   block.out = out;
+  return block;
+}
+
+TesseraBlock gains(Kind kind, int in, int out, const std::vector<int>& bands) {
+  TesseraBlock block = plain(kind, in, out);
+  block.bands = bands;
   return block;
 }
 
@@ -56,13 +87,15 @@ struct Components {
   Matrix vectors;       // [F, F], columns from the largest variance down
 };
 
-Components principal_components(const Tensor& front, int rows, int gain_channel) {
+Components principal_components(const Tensor& front, int rows, const TesseraConfig& config) {
   const std::int64_t channels = front.dim(2), width = rows * channels, count = front.size() / width;
   const Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> x(
       front.f32(), count, width);
   Components result;
-  result.weight = Vector::Ones(width);
-  for (int r = 0; r < rows; ++r) result.weight[r * channels + gain_channel] = kGainWeight;
+  result.weight = Vector::Constant(width, kGainWeight);
+  for (int r = 0; r < rows; ++r) {
+    for (int k = 0; k < config.hop; ++k) result.weight[r * channels + k] = importance(config, k);
+  }
   const Matrix values = x.cast<double>();
   result.mean = values.colwise().mean();
   // All rows of a frame have the same statistics; a transposed convolution has one bias for them.
@@ -93,8 +126,7 @@ void set_identity(const Parameters& parameters, const std::string& name, int out
 }
 
 // Scales for equal power, weighted.
-Tensor scales_of(const CodecModel& model, const Tensor& coefficients) {
-  const TesseraConfig& config = model.config();
+Tensor scales_of(const TesseraConfig& config, const Tensor& coefficients) {
   const int hop = config.hop;
   Tensor scale = Tensor::zeros({hop});
   const std::int64_t rows = coefficients.size() / hop;
@@ -103,9 +135,8 @@ Tensor scales_of(const CodecModel& model, const Tensor& coefficients) {
     for (std::int64_t r = 0; r < rows; ++r) {
       power += static_cast<double>(coefficients.f32()[r * hop + k]) * coefficients.f32()[r * hop + k];
     }
-    const double frequency = (k + 0.5) * config.sample_rate_hz / (2.0 * hop);
     const double rms = std::sqrt(power / static_cast<double>(rows)) + 1e-4;
-    scale.f32()[k] = static_cast<float>(1 / (rms * (1 + frequency / kCorner)));
+    scale.f32()[k] = static_cast<float>(importance(config, k) / rms);
   }
   return scale;
 }
@@ -114,8 +145,9 @@ Tensor scales_of(const CodecModel& model, const Tensor& coefficients) {
 
 Result<TesseraConfig> new_model(const ModelConfig& config) {
   const auto usage = [](const std::string& message) { return Error{ErrorCode::usage, "model: " + message}; };
-  if (config.hop * config.rows < 1 || config.latent > config.channels ||
-      config.latent > config.rows * (config.hop + 1)) {
+  const std::vector<int> bands = gain_bands(config);
+  const int coefficients = config.hop + static_cast<int>(bands.size());
+  if (config.latent > std::min(config.channels, config.rows * coefficients)) {
     return usage("expected a latent of at most the channels " + std::to_string(config.channels) +
                  " and the coefficients of a frame, got " + std::to_string(config.latent));
   }
@@ -128,9 +160,8 @@ Result<TesseraConfig> new_model(const ModelConfig& config) {
   model.codebooks = config.codebooks;
   model.codebook_size = config.codebook_size;
   if (config.quantizer == ModelConfig::Quantizer::factorized) model.code_dimension = config.code_dimension;
-  const int coefficients = config.hop + 1;
   model.encoder.push_back(plain(Kind::analysis, 1, config.hop));
-  model.encoder.push_back(plain(Kind::split_gain, config.hop, coefficients));
+  model.encoder.push_back(gains(Kind::split_gain, config.hop, coefficients, bands));
   model.encoder.push_back(conv(Kind::conv, "encoder.in", coefficients, config.channels, config.rows));
   add_residuals(model.encoder, "encoder", config.encoder, config);
   model.encoder.push_back(conv(Kind::conv, "encoder.out", config.channels, config.latent, 1));
@@ -138,7 +169,7 @@ Result<TesseraConfig> new_model(const ModelConfig& config) {
   add_residuals(model.decoder, "decoder", config.decoder, config);
   model.decoder.push_back(
       conv(Kind::conv_transpose, "decoder.out", config.channels, coefficients, config.rows));
-  model.decoder.push_back(plain(Kind::join_gain, coefficients, config.hop));
+  model.decoder.push_back(gains(Kind::join_gain, coefficients, config.hop, bands));
   model.decoder.push_back(plain(Kind::synthesis, config.hop, 1));
   return model;
 }
@@ -148,22 +179,15 @@ void start_as_transform_codec(CodecModel& model, Parameters& parameters, const T
   const TesseraConfig& config = model.config();
   TransformTables tables = mdct_tables(config);
   model.set_tables(tables);
-  {
-    // With scales of 1, the front end gives shapes and gains: their products are the coefficients.
-    Tensor front = model.front(tape, pcm);
-    Tensor coefficients = Tensor::zeros({front.dim(0), front.dim(1), config.hop});
-    join_gain(front.f32(), coefficients.f32(), static_cast<std::size_t>(front.dim(0) * front.dim(1)),
-              config.hop);
-    tables.scale = scales_of(model, coefficients);
-    model.set_tables(tables);
-  }
+  tables.scale = scales_of(config, model.coefficients(tape, pcm));
+  model.set_tables(tables);
   const TesseraBlock& in = config.encoder[2];
   const int channels = in.out, rows = in.stride, width = rows * in.in;
   const Tensor front = model.front(tape, pcm);
-  const Components components = principal_components(front, rows, config.hop);
+  const Components components = principal_components(front, rows, config);
   const int kept = std::min(channels, width);
 
-  float* weight = storage_of(parameters, "encoder.in.weight");  // [rows, hop + 1, channels] = [F, channels]
+  float* weight = storage_of(parameters, "encoder.in.weight");  // [rows, in, channels] = [F, channels]
   float* bias = storage_of(parameters, "encoder.in.bias");
   for (int i = 0; i < kept; ++i) {
     double offset = 0;
@@ -177,8 +201,8 @@ void start_as_transform_codec(CodecModel& model, Parameters& parameters, const T
   set_identity(parameters, "encoder.out", config.latent, std::min(config.latent, kept));
   set_identity(parameters, "decoder.in", channels, std::min(config.latent, kept));
 
-  float* inverse = storage_of(parameters, "decoder.out.weight");  // [rows, channels, hop + 1]
-  float* means = storage_of(parameters, "decoder.out.bias");      // [hop + 1]
+  float* inverse = storage_of(parameters, "decoder.out.weight");  // [rows, channels, in]
+  float* means = storage_of(parameters, "decoder.out.bias");      // [in]
   for (int f = 0; f < width; ++f) {
     const int row = f / in.in, c = f % in.in;
     means[c] = static_cast<float>(components.mean[c]);

@@ -44,7 +44,7 @@ std::unique_ptr<QuantizerLearner> make_quantizer(const TrainConfig& config, Para
 }
 
 Error with_place(const Error& error, std::int64_t step, const std::string& batch) {
-  return Error{error.code, "step " + std::to_string(step) + ": " + error.message + "; trained on " + batch};
+  return Error{error.code, "step " + std::to_string(step) + ": " + error.message + "; batch: " + batch};
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(Load, OddConfigurationsOfOurFamilyAreRefused) {
          "{\"block\":\"conv\",\"name\":\"decoder.out\",\"in\":24,\"out\":40,\"kernel\":1,\"dilation\":1}",
          ErrorCode::format, "same number of samples per frame");
   refuse("{\"block\":\"conv\",\"name\":\"encoder.out\",\"in\":24,\"out\":16,\"kernel\":1,\"dilation\":1}",
-         "{\"block\":\"split_gain\",\"channels\":24}", ErrorCode::format, "to 16 channels, got 1 to 25");
+         "{\"block\":\"split_gain\",\"bands\":[4,20]}", ErrorCode::format, "to 16 channels, got 1 to 26");
   refuse("\"name\":\"encoder.in\",\"in\":40", "\"stride\":2,\"name\":\"encoder.in\",\"in\":40",
          ErrorCode::format, "a stride of at most the kernel 1, got 2");
   refuse("\"codebooks\":4", "\"codebooks\":5", ErrorCode::mismatch, "quantizer.4.codebook");

@@ -147,23 +147,23 @@ std::string tessera_gain_weights() {
     make.add(name + ".weight", weight, 0.2f);
     make.add(name + ".bias", {out}, 0.1f);
   };
-  add("encoder.in", {kWidth, kHop + 1, 2}, kWidth);
+  add("encoder.in", {kWidth, kHop + 3, 2}, kWidth);
   add("encoder.block0.conv1", {kWidth, kWidth, 3}, kWidth);
   add("encoder.block0.conv2", {kWidth, kWidth, 1}, kWidth);
   add("encoder.out", {kLatent, kWidth, 1}, kLatent);
   add("decoder.in", {kWidth, kLatent, 1}, kWidth);
-  add("decoder.out", {kWidth, kHop + 1, 2}, kHop + 1);
+  add("decoder.out", {kWidth, kHop + 3, 2}, kHop + 3);
   for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
   return make.file(
       {{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":20,
     "codebooks":4,"codebook_size":30,"latent":12,
-    "encoder":[{"block":"analysis"},{"block":"split_gain","channels":20},
-               {"block":"conv","name":"encoder.in","in":21,"out":24,"kernel":2,"stride":2,"dilation":1},
+    "encoder":[{"block":"analysis"},{"block":"split_gain","bands":[4,6,10]},
+               {"block":"conv","name":"encoder.in","in":23,"out":24,"kernel":2,"stride":2,"dilation":1},
                {"block":"residual","name":"encoder.block0","channels":24,"kernel":3,"dilation":2},
                {"block":"conv","name":"encoder.out","in":24,"out":12,"kernel":1,"dilation":1}],
     "decoder":[{"block":"conv","name":"decoder.in","in":12,"out":24,"kernel":1,"dilation":1},
-               {"block":"conv_transpose","name":"decoder.out","in":24,"out":21,"kernel":2,"stride":2},
-               {"block":"join_gain","channels":20},{"block":"synthesis"}]})"}});
+               {"block":"conv_transpose","name":"decoder.out","in":24,"out":23,"kernel":2,"stride":2},
+               {"block":"join_gain","bands":[4,6,10]},{"block":"synthesis"}]})"}});
 }
 
 }  // namespace

@@ -154,6 +154,7 @@ ModelConfig small_config(int rows) {
   ModelConfig config;
   config.hop = 32;
   config.rows = rows;
+  config.bands = 3;
   config.channels = 80;
   config.latent = 24;
   config.encoder = {1, 2};
@@ -168,7 +169,7 @@ ModelConfig small_config(int rows) {
 TEST(ModelStart, IsATransformCodec) {
   for (const int rows : {1, 2}) {
     ModelConfig config = small_config(rows);
-    config.latent = config.rows * (config.hop + 1);
+    config.latent = config.rows * (config.hop + config.bands);
     const TesseraConfig blocks = new_model(config).value();
     Parameters parameters(3);
     CodecModel model(blocks, mdct_tables(blocks), parameters);

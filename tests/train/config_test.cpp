@@ -79,9 +79,8 @@ TEST(Config, ErrorsNameThePlace) {
 
 TEST(Config, ErrorsOfValuesThatDoNotFitOneAnother) {
   EXPECT_EQ(error_of("{}"), "config.json: data: train: expected at least one folder or recording, got none");
-  EXPECT_EQ(
-      error_of("{" + kData + R"(, "model": {"latent": 400}})"),
-      "config.json: model: latent: expected at most channels (512) and rows x (hop + 1) (321), got 400");
+  EXPECT_EQ(error_of("{" + kData + R"(, "model": {"latent": 400}})"),
+            "config.json: model: latent: expected at most channels (512) and rows x hop (320), got 400");
   EXPECT_EQ(error_of("{" + kData + R"(, "losses": {"distillation": 1}})"),
             "config.json: teacher: kind: expected a teacher for losses.distillation above 0, got \"none\"");
   EXPECT_EQ(error_of("{" + kData + R"(, "teacher": {"kind": "features"}})"),

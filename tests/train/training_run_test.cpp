@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <limits>
 #include <thread>
 
 #include "codec/codec.h"
@@ -15,6 +16,7 @@
 #include "tests/train/run_support.h"
 #include "train/checkpoint.h"
 #include "train/log.h"
+#include "train/training_step.h"
 
 namespace tessera::train {
 namespace {
@@ -173,20 +175,23 @@ TEST_F(TrainingRunTest, KilledAndResumedIsAsIfNeverKilled) {
   EXPECT_EQ(text_of(folder_ / "killed/log.csv"), text_of(folder_ / "whole/log.csv"));
 }
 
-TEST_F(TrainingRunTest, AnExplosionIsNamedAndTheLastGoodCheckpointStays) {
-  TrainConfig wild = config();
-  wild.optimizer.learning_rate = 10;
-  wild.optimizer.clip = 0;
-  wild.optimizer.warmup_steps = 0;
-  wild.run.steps = 400;
-  wild.losses.log_mel = 0;
-  wild.losses.adversarial = wild.losses.feature_matching = 0;
-  const auto result = start_run(wild, options("wild"));
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::damaged);
-  EXPECT_NE(result.error().message.find("step "), std::string::npos) << result.error().message;
-  EXPECT_NE(result.error().message.find("sound"), std::string::npos) << result.error().message;
-  EXPECT_TRUE(load_latest(folder_ / "wild/checkpoints"));
+TEST_F(TrainingRunTest, ABatchThatGoesWrongIsNamed) {
+  TrainConfig broken = config();
+  ThreadPool pool(2);
+  auto step = TrainingStep::make(broken, pool).value();
+  Batch batch;
+  batch.audio = Tensor::zeros({2, crop_samples(broken)});
+  const std::vector<float> pcm = test::test_sound(static_cast<std::size_t>(batch.audio.size()));
+  std::ranges::copy(pcm, batch.audio.f32());
+  ASSERT_TRUE(step->initialize(batch.audio));
+  ASSERT_TRUE(step->run(batch, "good.wav"));
+  batch.audio.f32()[100] = std::numeric_limits<float>::quiet_NaN();
+  const auto report = step->run(batch, "bad.wav at 3.20 s");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::damaged);
+  for (const char* part : {"step 1", "commitment", "bad.wav at 3.20 s"}) {
+    EXPECT_NE(report.error().message.find(part), std::string::npos) << report.error().message;
+  }
 }
 
 TEST_F(TrainingRunTest, RefusesAFolderWithARunAndOtherData) {
