@@ -23,6 +23,8 @@ Result<ExitCode> run(const TokensOptions& options, Session& session);
 Result<ExitCode> run(const InfoOptions& options, Session& session);
 Result<ExitCode> run(const ModelsOptions& options, Session& session);
 Result<ExitCode> run(const TrainOptions& options, Session& session);
+/// damaged when a codec or a metric failed on a recording: all else was measured.
+Result<ExitCode> run(const BenchOptions& options, Session& session);
 Result<ExitCode> run(const VersionOptions& options, Session& session);
 Result<ExitCode> run(const TextAnswer& answer, Session& session);
 

@@ -49,5 +49,6 @@ void add_report(CLI::App& app, ReportOptions& report, bool is_query);
 
 /// The sub-commands that have files of their own.
 CLI::App* add_train(CLI::App& app, TrainOptions& options);
+CLI::App* add_bench(CLI::App& app, BenchOptions& options);
 
 }  // namespace tessera::app

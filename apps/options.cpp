@@ -142,6 +142,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   InfoOptions info;
   ModelsOptions models;
   TrainOptions train;
+  BenchOptions bench;
   bool version = false;
   const std::vector<std::pair<CLI::App*, std::function<Command()>>> commands{
       {add_encode(app, encode), [&] { return Command(encode); }},
@@ -150,6 +151,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       {add_info(app, info), [&] { return Command(info); }},
       {add_models(app, models), [&] { return Command(models); }},
       {add_train(app, train), [&] { return Command(train); }},
+      {add_bench(app, bench), [&] { return Command(bench); }},
   };
   app.require_subcommand(0, 1);
   app.add_flag("--version", version, "Print version, instruction set and the built-in model");
@@ -173,8 +175,9 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const auto parsed = app.get_subcommands();
-    return {name, Command(TextAnswer{parsed.empty() ? app.help() : parsed.front()->help(), {}})};
+    CLI::App* asked = &app;
+    while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
+    return {name, Command(TextAnswer{asked->help(), {}})};
   } catch (const CLI::ParseError& error) {
     return usage(reason_of(error) + (name.empty() ? "" : " (tessera " + name + " --help shows the usage)"));
   }

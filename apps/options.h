@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "apps/report.h"
 #include "codec/media.h"
@@ -69,6 +70,22 @@ struct TrainOptions {
   ReportOptions report;
 };
 
+struct BenchOptions {
+  std::vector<std::string> data;                     ///< folders of recordings
+  std::string folder;                                ///< of the results
+  std::vector<std::string> codecs, points, metrics;  ///< empty: a choice of its own
+  std::string models;                                ///< folder of metric model files
+  std::vector<double> losses;                        ///< rates, besides none
+  double burst = 1;
+  int seed = 1;
+  std::string anchor;  ///< codec to compare with; empty: the first
+  int threads = 0;     ///< 0: all cores
+  int limit = 0;       ///< recordings of a set; 0: all
+  int examples = 3;
+  bool cost = true;
+  ReportOptions report;
+};
+
 /// Nothing to run: the text is the answer (help).
 struct TextAnswer {
   std::string text;
@@ -76,7 +93,7 @@ struct TextAnswer {
 };
 
 using Command = std::variant<EncodeOptions, DecodeOptions, TokensOptions, InfoOptions, ModelsOptions,
-                             TrainOptions, VersionOptions, TextAnswer>;
+                             TrainOptions, BenchOptions, VersionOptions, TextAnswer>;
 
 struct CommandLine {
   std::string name;  ///< the sub-command, for messages; empty when it is not known
