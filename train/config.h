@@ -42,9 +42,9 @@ struct DataConfig {
   std::vector<std::string> heldout = {};
   std::vector<std::string> exclude = {};
   std::string cache = {};
-  double seconds = 1.0;
+  double seconds = 1.28;
   int batch = 16;
-  std::array<double, 2> gain_db = {-12.0, 6.0};
+  std::array<double, 2> gain_db = {-12.0, 3.0};
   bool flip_polarity = true;
   double skip_silence_db = -60.0;
   double quiet_fraction = 0.05;
@@ -56,15 +56,15 @@ struct DataConfig {
 };
 
 struct LossConfig {
-  double normalized_error = 1.0;
-  double pre_emphasized = 1.0;
-  double log_mel = 1.0;
+  double normalized_error = 0.1;
+  double pre_emphasized = 0.1;
+  double log_mel = 3.0;
   std::int64_t log_mel_start = 0;
   std::vector<int> mel_windows = {64, 128, 256, 512, 1024, 2048};
   double stft = 0.0;
-  double commitment = 0.25;
-  double adversarial = 1.0;
-  double feature_matching = 2.0;
+  double commitment = 1.0;
+  double adversarial = 0.2;
+  double feature_matching = 1.5;
   double distillation = 0.0;
   bool balancer = false;
 };
@@ -80,11 +80,11 @@ struct QuantizerConfig {
 struct DiscriminatorConfig {
   std::vector<int> stft = {512, 256, 128};
   std::vector<int> periods = {};
-  int channels = 16;
+  int channels = 12;
   std::vector<double> bands = {1.0};
   AdversarialLoss loss = AdversarialLoss::hinge;
-  double seconds = 0.32;
-  std::int64_t start_step = 1000;
+  double seconds = 0.4;
+  std::int64_t start_step = 3000;
   int every = 1;
 };
 
@@ -96,23 +96,32 @@ struct TeacherConfig {
 };
 
 struct OptimizerConfig {
-  double learning_rate = 3e-4;
-  std::array<double, 2> betas = {0.8, 0.99};
+  double learning_rate = 6e-4;
+  std::array<double, 2> betas = {0.9, 0.99};
   double epsilon = 1e-8;
   double weight_decay = 0.01;
   double clip = 1.0;
-  std::int64_t warmup_steps = 500;
+  std::int64_t warmup_steps = 50;
   ScheduleShape schedule = ScheduleShape::cosine;
-  double floor = 0.0;
+  double floor = 0.03;
 };
 
 struct ModelOptimizerConfig : OptimizerConfig {
-  double encoder_factor = 1.0;
+  double encoder_factor = 0.3;
   double ema = 0.999;
 };
 
+struct DiscriminatorOptimizerConfig : OptimizerConfig {
+  DiscriminatorOptimizerConfig() {
+    learning_rate = 1.5e-3;
+    betas = {0.8, 0.99};
+    warmup_steps = 100;
+    floor = 0.2;
+  }
+};
+
 struct RunConfig {
-  std::int64_t steps = 20000;
+  std::int64_t steps = 6000;
   std::int64_t seed = 1;
   int threads = 0;
   Precision precision = Precision::f32;
@@ -132,7 +141,7 @@ struct TrainConfig {
   DiscriminatorConfig discriminators = {};
   TeacherConfig teacher = {};
   ModelOptimizerConfig optimizer = {};
-  OptimizerConfig discriminator_optimizer = {};
+  DiscriminatorOptimizerConfig discriminator_optimizer = {};
   RunConfig run = {};
 };
 

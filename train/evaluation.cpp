@@ -60,11 +60,11 @@ Tensor clip_tensor(const Floats& pcm) {
 }
 
 // Clips, each at least a long window of the loss.
-std::vector<std::pair<std::string, Floats>> clips_of(const Dataset& dataset, const EvaluationOptions& options,
+std::vector<std::pair<std::string, Floats>> clips_of(const Dataset& dataset, int clips_wanted, double seconds,
                                                      std::size_t least) {
   const std::int64_t all = static_cast<std::int64_t>(dataset.recordings().size());
-  const std::int64_t count = std::min<std::int64_t>(options.clips, all);
-  const auto most = static_cast<std::int64_t>(options.seconds * dataset.sample_rate_hz());
+  const std::int64_t count = std::min<std::int64_t>(clips_wanted, all);
+  const auto most = static_cast<std::int64_t>(seconds * dataset.sample_rate_hz());
   std::vector<std::pair<std::string, Floats>> clips;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = i * all / count;
@@ -126,9 +126,12 @@ Result<Evaluation> evaluate(const std::string& model, const Dataset& dataset, st
   LogMelLossOptions loss_options;
   loss_options.sample_rate_hz = info.sample_rate_hz;
   const LogMelLoss log_mel(codec_log_mel(loss_options));
-  const auto clips = clips_of(dataset, options, 2048);
-  std::vector<Tokens> coded;
+  const auto clips = clips_of(dataset, options.clips, options.seconds, 2048);
+  std::vector<Tokens> coded, coded_for_usage;
   for (const auto& clip : clips) coded.push_back(encode(**codec, clip.second));
+  for (const auto& clip : clips_of(dataset, options.coded_clips, options.seconds, 2048)) {
+    coded_for_usage.push_back(encode(**codec, clip.second));
+  }
 
   Evaluation result;
   const std::string folder = options.folder + "/examples";
@@ -168,7 +171,7 @@ Result<Evaluation> evaluate(const std::string& model, const Dataset& dataset, st
     result.metrics.emplace_back("heldout_log_mel_" + std::to_string(n), mel / count);
   }
   double least = 0, sum = 0;
-  for (const CodebookUsage& usage : usage_of(info, coded)) {
+  for (const CodebookUsage& usage : usage_of(info, coded_for_usage)) {
     const double perplexity = usage.perplexity();
     least = sum == 0 ? perplexity : std::min(least, perplexity);
     sum += perplexity;

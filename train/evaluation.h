@@ -14,9 +14,11 @@
 namespace tessera::train {
 
 struct EvaluationOptions {
-  int clips = 12;           ///< recordings, spread evenly over the dataset
-  double seconds = 5;       ///< of each, at most
-  int examples = 3;         ///< clips that become examples
+  int clips = 12;  ///< recordings that are decoded, spread evenly over the dataset
+  int coded_clips =
+      96;              ///< those that are coded, for how evenly codewords are used; some tokens per codeword
+  double seconds = 5;  ///< of each, at most
+  int examples = 3;    ///< clips that become examples
   std::string folder = {};  ///< of the run: sounds and pictures go to its examples/
 };
 

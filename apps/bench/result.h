@@ -18,7 +18,7 @@ struct ResultRow {
   std::int64_t delay_samples = 0;             ///< of the decoded sound behind the input, found and taken out
   double loss_rate = 0;                       ///< simulated
   std::map<std::string, double> scores = {};  ///< by metric
-  std::string error = {};                     ///< why there are no scores
+  std::string error = {};                     ///< why there are no scores, or not all
 
   /// File bytes x 8 / seconds / 1000.
   double kbps() const { return seconds > 0 ? static_cast<double>(file_bytes) * 8 / seconds / 1000 : 0; }

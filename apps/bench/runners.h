@@ -1,5 +1,5 @@
 // The codecs of the suite by the words of a command line: "opus:6,12", "tessera:model.safetensors:8",
-// "external:NAME:ENCODE:DECODE:POINTS". docs/benchmark.md lists the words.
+// "external:NAME:ENCODE:DECODE:POINTS". docs/benchmark-codecs.md lists the words.
 #pragma once
 
 #include <memory>

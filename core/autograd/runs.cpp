@@ -58,8 +58,8 @@ Axes joined_axes(const Shape& shape, std::span<const int> axes) {
 
 /// y[r, c] = x[r + c x_stride] for a tile; rows of y are y_stride apart. Squares of 4 x 4 in registers: the
 /// vectors that every CPU has are enough for what memory gives.
-void transpose_tile(const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride, std::int64_t rows,
-                    std::int64_t columns) {
+HWY_ATTR void transpose_tile(const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
+                             std::int64_t rows, std::int64_t columns) {
   const hn::FixedTag<float, 4> d;
   const hn::Repartition<double, decltype(d)> pairs;
   const std::int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;

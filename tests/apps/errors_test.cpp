@@ -36,8 +36,8 @@ TEST_F(ErrorsTest, Usage) {
   expect_error({"encode", "in.wav", "in.wav"}, 2, "in.wav: input and output are the same file");
   expect_error({"encode", "in.wav", "./in.wav"}, 2, "input and output are the same file");
   expect_error({"decode", "x.tsr", "x.tsr"}, 2, "input and output are the same file");
-  expect_error({"encode", "in.wav", "y.tsr", "-n", "25"}, 2, "expected 1 to 24 codebooks, got 25");
-  expect_error({"decode", "x.tsr", "y.wav", "-n", "25"}, 2, "expected 1 to 24 codebooks, got 25");
+  expect_error({"encode", "in.wav", "y.tsr", "-n", "17"}, 2, "expected 1 to 16 codebooks, got 17");
+  expect_error({"decode", "x.tsr", "y.wav", "-n", "17"}, 2, "expected 1 to 16 codebooks, got 17");
   expect_error({"encode", "in.wav", "y.mp3"}, 2, "y.mp3: expected a file ending in .tsr");
   expect_error({"tokens", "in.wav", "y.csv"}, 2,
                "y.csv: expected a token file ending in .npy, .jsonl or .raw");

@@ -17,7 +17,7 @@ TEST_F(RateTest, TheFileStaysBelowAndOneMoreCodebookWouldNot) {
     EXPECT_LE(encoded["kbps"].get<double>(), kbps);
     const int codebooks = encoded["codebooks"];
     EXPECT_GE(codebooks, 1);
-    EXPECT_LT(codebooks, 24);
+    EXPECT_LT(codebooks, 16);
     const auto more =
         ok({"encode", "in.wav", "y.tsr", "--coder", "pack", "--json", "-n", std::to_string(codebooks + 1)})
             .json();
@@ -27,7 +27,7 @@ TEST_F(RateTest, TheFileStaysBelowAndOneMoreCodebookWouldNot) {
 
 TEST_F(RateTest, PlentyOfRateTakesAllCodebooks) {
   write_wav("in.wav", voice(0.3));
-  EXPECT_EQ(ok({"encode", "in.wav", "x.tsr", "--json", "--kbps", "1000"}).json()["codebooks"], 24);
+  EXPECT_EQ(ok({"encode", "in.wav", "x.tsr", "--json", "--kbps", "1000"}).json()["codebooks"], 16);
 }
 
 TEST_F(RateTest, TooLittleNamesTheLowest) {
@@ -44,7 +44,7 @@ TEST_F(RateTest, TooLittleNamesTheLowest) {
 TEST_F(RateTest, ModelsListsARateForEveryNumberOfCodebooks) {
   const auto models = ok({"models", "--json"}).json();
   const auto& rates = models["builtin"]["rates"];
-  ASSERT_EQ(rates.size(), 24u);
+  ASSERT_EQ(rates.size(), 16u);
   write_wav("minute.wav", voice(60));
   const auto encoded = ok({"encode", "minute.wav", "x.tsr", "--coder", "pack", "--json", "-n", "3"}).json();
   EXPECT_DOUBLE_EQ(encoded["kbps"], rates[2]["kbps"]);

@@ -7,6 +7,7 @@ what the default configuration uses, written for speed on CPUs. Weights are rand
 import json
 import math
 import os
+import random
 import sys
 import time
 
@@ -14,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-GAIN_FLOOR, GAIN_LIMIT = 1e-6, 16.0  # core/gain.h
+GAIN_FLOOR, SHAPE_FLOOR, GAIN_LIMIT = 1e-6, 1e-4, 16.0  # core/gain.h
 CANDIDATES = 128  # rows of a step from which dead codewords are replaced
 
 
@@ -85,10 +86,29 @@ class Stack(nn.Module):
         return self.blocks(x.transpose(1, 2)[:, :, None])[:, :, 0].transpose(1, 2)
 
 
+def gain_bands(model):
+    """The band of each coefficient (train/model_start.cpp)."""
+    hop, bands, nyquist = model["hop"], model["bands"], model["sample_rate_hz"] / 2
+    top, begin, widths = math.log(1 + 0.00437 * nyquist), 0, []
+    for i in range(1, bands + 1):
+        if begin >= hop:
+            break
+        end = max(begin + 4, round((math.exp(top * i / bands) - 1) / 0.00437 * hop / nyquist))
+        if i == bands or end + 4 > hop:
+            end = hop
+        widths.append(end - begin)
+        begin = end
+    return torch.repeat_interleave(torch.arange(len(widths)), torch.tensor(widths))
+
+
 class Codec(nn.Module):
     def __init__(self, layout, model):
         super().__init__()
-        self.hop, self.rows, coefficients = model["hop"], model["rows"], model["hop"] + 1
+        self.hop, self.rows = model["hop"], model["rows"]
+        self.register_buffer("band", gain_bands(model))
+        membership = F.one_hot(self.band).float()
+        self.register_buffer("mean", membership / membership.sum(0))  # [hop, bands]
+        coefficients = self.hop + membership.shape[1]
         self.register_buffer("basis", mdct_basis(self.hop))
         self.register_buffer("scale", 1 / (0.05 + torch.rand(self.hop)))
         width = self.rows * coefficients  # a frame's rows side by side
@@ -99,16 +119,17 @@ class Codec(nn.Module):
         with torch.no_grad():
             windows = F.pad(pcm, (self.hop, 0)).unfold(1, 2 * self.hop, self.hop)  # [B, rows, window]
             x = windows @ self.basis.t() * self.scale
-            gain = torch.sqrt(x.square().mean(-1, keepdim=True) + GAIN_FLOOR)
-            x = torch.cat([x / gain, gain.log()], -1).unflatten(1, (-1, self.rows)).flatten(2)
+            gain = torch.sqrt(x.square() @ self.mean + GAIN_FLOOR)
+            x = torch.cat([x / gain[..., self.band], gain.log()], -1).unflatten(1, (-1, self.rows)).flatten(2)
         with autocast():
             return self.encoder(x)
 
     def decode(self, latents, autocast):
         with autocast():
             x = self.decoder(latents)
-        x = x.float().unflatten(2, (self.rows, self.hop + 1)).flatten(1, 2)
-        x = x[..., :-1] * x[..., -1:].clamp(-GAIN_LIMIT, GAIN_LIMIT).exp()
+        x = x.float().unflatten(2, (self.rows, -1)).flatten(1, 2)
+        shape, gain = x[..., : self.hop], x[..., self.hop :].clamp(-GAIN_LIMIT, GAIN_LIMIT).exp()
+        x = shape * (gain / torch.sqrt(shape.square() @ self.mean + SHAPE_FLOOR))[..., self.band]
         x = x / self.scale @ self.basis
         return (x[..., : self.hop] + F.pad(x[:, :-1, self.hop :], (0, 0, 1, 0))).flatten(1)
 
@@ -226,7 +247,7 @@ class SoundLoss:
         self.scales = [(torch.hann_window(window), mel_filters(rate_hz, window)) for window in windows]
 
     def log_mels(self, x):
-        return [(stft(x, window).abs() @ mels).clamp_min(1e-5).log10() for window, mels in self.scales]
+        return [(stft(x, window).abs() @ mels).clamp_min(1e-4).log10() for window, mels in self.scales]
 
     def __call__(self, output, target):
         loss = 0
@@ -359,8 +380,11 @@ class Training:
         heard = output.detach().requires_grad_()
         loss = self.sound_loss(heard, target)
         if self.jury:
+            seen = round(self.config["discriminators"]["seconds"] * self.config["model"]["sample_rate_hz"])
+            begin = random.randrange(max(heard.shape[1] - seen, 0) + 1)
+            part = slice(begin, begin + seen) if seen else slice(None)
             self.jury.requires_grad_(False)
-            loss = loss + self.jury.generator_loss(self.judge, heard, target)
+            loss = loss + self.jury.generator_loss(self.judge, heard[:, part], target[:, part])
             self.jury.requires_grad_(True)
         loss.backward()
         laps.append(time.perf_counter())
@@ -372,7 +396,7 @@ class Training:
         torch._foreach_lerp_(self.average, self.values, 1 - self.config["optimizer"]["ema"])
         laps.append(time.perf_counter())
         if self.jury:
-            self.jury.discriminator_loss(self.judge, output.detach(), target).backward()
+            self.jury.discriminator_loss(self.judge, output.detach()[:, part], target[:, part]).backward()
             apply_gradients(self.jury, self.jury_optimizer, self.config["discriminator_optimizer"])
         laps.append(time.perf_counter())
         forward, losses, backward, optimizer, discriminators = (b - a for a, b in zip(laps, laps[1:]))
