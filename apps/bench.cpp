@@ -17,6 +17,7 @@
 #include "apps/bench/cost.h"
 #include "apps/bench/plan.h"
 #include "apps/bench/process_probe.h"
+#include "apps/bench/rate_chart.h"
 #include "apps/bench/report.h"
 #include "apps/bench/result_cache.h"
 #include "apps/bench/results_io.h"
@@ -245,6 +246,19 @@ class AudioBench {
     return costs;
   }
 
+  // The report's charts over all recordings as files, for other pages.
+  Result<void> write_charts(const Results& results) const {
+    const std::string folder = options_.folder + "/charts";
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return Error{ErrorCode::io, "cannot make " + folder + ": " + failed.message()};
+    for (const std::string& metric : results.metrics) {
+      const std::string path = folder + "/" + metric + ".svg";
+      if (auto written = bench::write_rate_distortion_svg(path, results, metric); !written) return written;
+    }
+    return {};
+  }
+
   Result<ExitCode> write(const Results& results, const bench::RunOutcome& outcome) {
     if (const auto written = bench::write_results(options_.folder, results); !written) return written.error();
     bench::ReportOptions report;
@@ -253,6 +267,7 @@ class AudioBench {
     report.left_out = left_out_;
     const std::string page = options_.folder + "/report.html";
     if (const auto written = bench::write_report(page, results, report); !written) return written.error();
+    if (const auto written = write_charts(results); !written) return written.error();
     int shown = 0;
     for (const ResultRow& row : results.rows) {
       if (row.error.empty() || ++shown > 5) continue;

@@ -57,7 +57,8 @@ void add_audio(CLI::App& bench, BenchOptions& options) {
                   "Measure speed, memory, latency and start-up, too (default: yes)");
   add_report(*audio, options.report, false);
   audio->footer(
-      "The folder gets results.csv, results.json, report.html, examples/ and cache/. What was measured "
+      "The folder gets results.csv, results.json, report.html, charts/, examples/ and cache/. What was "
+      "measured "
       "before "
       "comes from the\n"
       "cache, so the same command goes on after a stop. Exit code 7: a codec or a metric failed on a "
