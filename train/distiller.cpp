@@ -68,7 +68,32 @@ Result<std::unique_ptr<Distiller>> Distiller::open(
     if (progress)
       progress(static_cast<std::int64_t>(i) + 1, static_cast<std::int64_t>(dataset.recordings().size()));
   }
+  distiller->standardize();
   return distiller;
+}
+
+// Mean 0 and variance 1 of every value over all frames: otherwise what all frames have in common makes most
+// of a cosine, and a constant satisfies it.
+void Distiller::standardize() {
+  const std::size_t width = static_cast<std::size_t>(dimension_);
+  std::vector<double> sum(width), squares(width);
+  double frames = 0;
+  for (const Tensor& features : features_) {
+    frames += static_cast<double>(features.dim(0));
+    for (std::int64_t i = 0; i < features.size(); ++i) {
+      const double value = features.f32()[i];
+      sum[static_cast<std::size_t>(i) % width] += value;
+      squares[static_cast<std::size_t>(i) % width] += value * value;
+    }
+  }
+  for (Tensor& features : features_) {
+    for (std::int64_t i = 0; i < features.size(); ++i) {
+      const std::size_t e = static_cast<std::size_t>(i) % width;
+      const double mean = sum[e] / frames, variance = squares[e] / frames - mean * mean;
+      features.f32()[i] =
+          static_cast<float>((features.f32()[i] - mean) / std::sqrt(std::max(variance, 1e-12)));
+    }
+  }
 }
 
 Tensor Distiller::loss(Tape& tape, const Tensor& first, const Batch& batch) const {

@@ -20,8 +20,8 @@ namespace tessera::train {
 class Distiller {
  public:
   /// Adds `distillation.weight` [D, E] and `.bias` to `parameters` and asks the teacher for the features of
-  /// every recording; `progress` hears of each. Errors: those of the teacher; usage: the rates of teacher and
-  /// codec are no multiples of one another.
+  /// every recording, which are standardized over all frames; `progress` hears of each. Errors: those of the
+  /// teacher; usage: the rates of teacher and codec are no multiples of one another.
   static Result<std::unique_ptr<Distiller>> open(
       const TrainConfig& config, const Dataset& dataset, Parameters& parameters, ThreadPool& pool,
       const std::function<void(std::int64_t, std::int64_t)>& progress);
@@ -33,6 +33,7 @@ class Distiller {
 
  private:
   Distiller() = default;
+  void standardize();
 
   Tensor weight_, bias_;
   std::vector<Tensor> features_;  // of the recordings, [frames, E]
