@@ -1,6 +1,7 @@
 #include "metrics/dnsmos.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "core/activation.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr std::int64_t kFrame = 320, kStep = 160, kBins = 161;
 constexpr std::int64_t kFrames = (static_cast<std::int64_t>(Dnsmos::kWindow) - kFrame) / kStep + 1;  // 900
+constexpr std::size_t kReach =
+    4;                        // convolutions before the first pooling; so many frames they see to each side
+constexpr int kTogether = 8;  // windows: 200 MB of features
 constexpr std::int64_t kChannels[] = {1, 128, 64, 64, 32, 32, 32, 64};  // before and after the convolutions
 constexpr std::int64_t kFeatures[] = {64, 128, 64, 3};                  // likewise, dense layers
 
@@ -88,25 +92,44 @@ Result<Dnsmos> Dnsmos::load(const std::string& path) {
   }
 }
 
-std::array<double, 3> Dnsmos::rate_window(std::span<const float> window, ThreadPool& pool) const {
-  Tape tape(pool);
-  Tensor frames = tape.make({kFrames, kFrame});
-  for (std::int64_t t = 0; t < kFrames; ++t) {
-    std::copy_n(window.data() + t * kStep, kFrame, frames.f32() + t * kFrame);
+// log10 of the power of `count` frames of `sound`: [1, count, 161, 1].
+Tensor Dnsmos::spectra(Tape& tape, std::span<const float> sound, std::int64_t count) const {
+  Tensor frames = tape.make({count, kFrame});
+  for (std::int64_t t = 0; t < count; ++t) {
+    std::copy_n(sound.data() + t * kStep, kFrame, frames.f32() + t * kFrame);
   }
-  const Tensor spectra = ops::square(tape, ops::matmul(tape, frames, dft_));  // [900, 2 * 161]
+  const Tensor squares = ops::square(tape, ops::matmul(tape, frames, dft_));  // [count, 2 * 161]
   const Tensor powers =
-      ops::add(tape, ops::slice(tape, spectra, 1, 0, kBins), ops::slice(tape, spectra, 1, kBins, kBins));
+      ops::add(tape, ops::slice(tape, squares, 1, 0, kBins), ops::slice(tape, squares, 1, kBins, kBins));
   constexpr float kFloor = 1e-12f, kLog10 = 0.4342944819f;
-  Tensor x = ops::activate(tape, Activation::log, ops::at_least(tape, powers, kFloor));
-  x = ops::reshape(tape, ops::affine(tape, x, kLog10), {1, kFrames, kBins, 1});
+  const Tensor logs = ops::activate(tape, Activation::log, ops::at_least(tape, powers, kFloor));
+  return ops::reshape(tape, ops::affine(tape, logs, kLog10), {1, count, kBins, 1});
+}
+
+// One convolution. Rows of time beyond the window are zeros; those inside it must be in x.
+Tensor Dnsmos::convolve(Tape& tape, const Tensor& x, std::size_t layer, bool begins, bool ends) const {
   ops::Conv2dOptions options;
-  options.pad_top = options.pad_bottom = options.pad_left = options.pad_right = 1;
+  options.pad_top = begins ? 1 : 0;
+  options.pad_bottom = ends ? 1 : 0;
+  options.pad_left = options.pad_right = 1;
   options.post = Activation::leaky_relu;
   options.slope = 0;
-  for (std::size_t i = 0; i < kConvolutions; ++i) {
-    x = ops::conv2d(tape, x, convolutions_[i].weights, convolutions_[i].bias, options);
-    if (i >= 3 && i <= 5) x = halved(tape, x);
+  return ops::conv2d(tape, x, convolutions_[layer].weights, convolutions_[layer].bias, options);
+}
+
+// The layers of full resolution. Where x neither begins nor ends a window, kReach rows are missing there.
+Tensor Dnsmos::fine_layers(Tape& tape, const Tensor& x, bool begins, bool ends) const {
+  Tensor y = x;
+  for (std::size_t i = 0; i < kReach; ++i) y = convolve(tape, y, i, begins, ends);
+  return y;
+}
+
+// What follows them, for one window [1, 900, 161, 32].
+std::array<double, 3> Dnsmos::rate_window(Tape& tape, const Tensor& fine) const {
+  Tensor x = halved(tape, fine);
+  for (std::size_t i = kReach; i < kConvolutions; ++i) {
+    x = convolve(tape, x, i, true, true);
+    if (i <= 5) x = halved(tape, x);
   }
   // [1, 112, 20, 64]: the largest value of each channel
   const std::int64_t channels = x.dim(3);
@@ -123,6 +146,30 @@ std::array<double, 3> Dnsmos::rate_window(std::span<const float> window, ThreadP
   return {x.f32()[0], x.f32()[1], x.f32()[2]};
 }
 
+// Windows that follow one another, kHop apart, share the layers of full resolution, which are nearly all of
+// the work; only kReach rows at both ends of a window see the zeros beyond it.
+std::array<double, 3> Dnsmos::rate_windows(std::span<const float> sound, int windows,
+                                           ThreadPool& pool) const {
+  constexpr std::int64_t kHopFrames = static_cast<std::int64_t>(kHop) / kStep;
+  constexpr std::int64_t kEnd =
+      2 * static_cast<std::int64_t>(kReach);  // frames that kReach rows of an end take
+  Tape tape(pool);
+  const Tensor frames = spectra(tape, sound, kFrames + (windows - 1) * kHopFrames);
+  const Tensor shared = fine_layers(tape, frames, false, false);
+  std::array<double, 3> sums = {};
+  for (int i = 0; i < windows; ++i) {
+    const std::int64_t first = i * kHopFrames;
+    const Tensor begin = fine_layers(tape, ops::slice(tape, frames, 1, first, kEnd), true, false);
+    const Tensor middle = ops::slice(tape, shared, 1, first, kFrames - kEnd);
+    const Tensor end =
+        fine_layers(tape, ops::slice(tape, frames, 1, first + kFrames - kEnd, kEnd), false, true);
+    const Tensor parts[] = {begin, middle, end};
+    const std::array<double, 3> outputs = rate_window(tape, ops::concat(tape, parts, 1));
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += outputs[k];
+  }
+  return sums;
+}
+
 Result<DnsmosScore> Dnsmos::score(std::span<const float> sound, int sample_rate_hz, ThreadPool& pool) const {
   if (auto good = check_sound(sound, sample_rate_hz, "sound"); !good) return good.error();
   if (sample_rate_hz != kRateHz) {
@@ -135,10 +182,13 @@ Result<DnsmosScore> Dnsmos::score(std::span<const float> sound, int sample_rate_
   }
   DnsmosScore score;
   std::array<double, 3> sums = {};
-  for (std::size_t begin = 0; begin + kWindow <= sound.size(); begin += kHop) {
-    const std::array<double, 3> outputs = rate_window(sound.subspan(begin, kWindow), pool);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += outputs[i];
-    ++score.windows;
+  const int all = static_cast<int>((sound.size() - kWindow) / kHop) + 1;
+  while (score.windows < all) {
+    const int windows = std::min(all - score.windows, kTogether);
+    const auto part =
+        rate_windows(sound.subspan(static_cast<std::size_t>(score.windows) * kHop), windows, pool);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+    score.windows += windows;
   }
   score.raw = {sums[0] / score.windows, sums[1] / score.windows, sums[2] / score.windows};
   score.ratings = {polynomial(score.raw.signal, -0.08397278, 1.22083953, 0.0052439),

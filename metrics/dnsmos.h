@@ -4,10 +4,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "core/autograd/tape.h"
 #include "core/result.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
@@ -41,7 +44,11 @@ class Dnsmos {
  private:
   static constexpr int kConvolutions = 7, kDense = 3;
 
-  std::array<double, 3> rate_window(std::span<const float> window, ThreadPool& pool) const;
+  Tensor spectra(Tape& tape, std::span<const float> sound, std::int64_t count) const;
+  Tensor convolve(Tape& tape, const Tensor& x, std::size_t layer, bool begins, bool ends) const;
+  Tensor fine_layers(Tape& tape, const Tensor& x, bool begins, bool ends) const;
+  std::array<double, 3> rate_window(Tape& tape, const Tensor& fine) const;
+  std::array<double, 3> rate_windows(std::span<const float> sound, int windows, ThreadPool& pool) const;
 
   struct Layer {
     Tensor weights, bias;
