@@ -72,6 +72,7 @@ std::string command_line(const BenchOptions& options) {
   for (const std::string& name : options.metrics) metrics += (metrics.empty() ? "" : ",") + name;
   if (!metrics.empty()) add("--metrics", {metrics});
   if (!options.models.empty()) add("--models", {options.models});
+  add("--align", options.alignments);
   for (const double loss : options.losses) add("--loss", {nlohmann::json(loss).dump()});
   if (!options.losses.empty()) {
     add("--burst", {nlohmann::json(options.burst).dump(), "--seed", std::to_string(options.seed)});
@@ -144,7 +145,7 @@ class AudioBench {
       probe = *std::move(started);
     }
     keep_freed_memory();
-    const auto suite = bench::plan_metrics(options_.metrics, options_.models, left_out_);
+    const auto suite = bench::plan_metrics(options_.metrics, options_.models, options_.alignments, left_out_);
     if (!suite) return suite.error();
     const auto versions = bench::metric_versions(*suite, options_.models);
     if (!versions) return versions.error();
@@ -165,6 +166,9 @@ class AudioBench {
     if (!options_.anchor.empty() && !has_codec(options_.anchor)) {
       return Error{ErrorCode::usage, "--anchor: expected a codec that is measured, got " + options_.anchor};
     }
+    const auto without = bench::uncovered(*suite, *recordings);
+    if (!without) return without.error();
+    for (const std::string& note : *without) session_.report.note(note);
     for (const LeftOut& one : left_out_) session_.report.note("without " + one.what + ": " + one.reason);
 
     auto outcome = measure(*recordings, *series, *suite, *versions);

@@ -75,6 +75,7 @@ struct BenchOptions {
   std::string folder;                                ///< of the results
   std::vector<std::string> codecs, points, metrics;  ///< empty: a choice of its own
   std::string models;                                ///< folder of metric model files
+  std::vector<std::string> alignments;               ///< files for phone_error
   std::vector<double> losses;                        ///< rates, besides none
   double burst = 1;
   int seed = 1;

@@ -31,6 +31,10 @@ void add_audio(CLI::App& bench, BenchOptions& options) {
       ->delimiter(',');
   audio->add_option("--models", options.models, "Folder with model files of metrics: visqol/, dnsmos/")
       ->type_name("DIR");
+  audio
+      ->add_option("--align", options.alignments,
+                   "Phone alignments of recordings, for the metric phone_error (docs/metrics.md)")
+      ->type_name("FILE");
   auto* loss = audio
                    ->add_option("--loss", options.losses,
                                 "Measure codecs that conceal losses also with this part of packets lost")

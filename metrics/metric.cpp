@@ -40,6 +40,12 @@ constexpr MetricInfo kMetrics[] = {
     {"dnsmos_ovr", "MOS", Better::higher, 16000, kDnsmosFile,
      "Predicts overall quality without a reference: fit for generative codecs, beside a metric that checks "
      "the content."},
+    {"phone_error", "%", Better::lower, 16000, "",
+     "Frames within phones in which a small classifier hears another phone than was aligned: follows wrong "
+     "and "
+     "blurred sounds, blind to voice, level and noise in pauses; it errs on the original, too, so compare "
+     "with "
+     "the codec identity. English only."},
 };
 
 }  // namespace

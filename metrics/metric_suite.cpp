@@ -5,6 +5,7 @@
 #include <map>
 
 #include "metrics/alignment.h"
+#include "metrics/phone_error.h"
 #include "metrics/resample.h"
 #include "metrics/signal.h"
 #include "metrics/spectral_distance.h"
@@ -41,6 +42,7 @@ Result<std::vector<float>> resampled(const std::vector<float>& sound, int from_h
 struct MetricSuite::Pair {
   std::vector<float> reference = {}, degraded = {};
   int rate_hz = 0;
+  std::vector<std::int32_t> phones = {};  // of each 10 ms
 };
 
 Result<MetricSuite> MetricSuite::load(const SuiteOptions& options) {
@@ -62,7 +64,13 @@ Result<MetricSuite> MetricSuite::load(const SuiteOptions& options) {
     const auto& wanted = options.metrics;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), metric.name) == wanted.end()) continue;
     std::optional<std::string> reason;
-    if (!metric.file.empty() && options.model_folder.empty()) {
+    if (metric.name == "phone_error") {
+      if (!options.alignments) {
+        reason = "needs phone alignments";
+      } else if (auto error = suite.load_phones()) {
+        return *std::move(error);
+      }
+    } else if (!metric.file.empty() && options.model_folder.empty()) {
       reason = "needs a model folder with " + std::string(metric.file);
     } else if (const auto before = tried.find(metric.file); !metric.file.empty() && before != tried.end()) {
       reason = before->second;
@@ -88,9 +96,52 @@ Result<MetricSuite> MetricSuite::load(const SuiteOptions& options) {
   return suite;
 }
 
+std::optional<Error> MetricSuite::load_phones() {
+  if (auto failure = keep(PhoneClassifier::builtin(), phones_)) return Error{ErrorCode::format, *failure};
+  const std::vector<std::string>& known = phones_->phones();
+  for (const std::string& phone : options_.alignments->phones()) {
+    const auto found = std::find(known.begin(), known.end(), phone);
+    if (found == known.end()) {
+      std::string names;
+      for (std::size_t i = 1; i < known.size(); ++i) names += (i > 1 ? " " : "") + known[i];
+      return Error{ErrorCode::mismatch,
+                   "phone_error: expected alignments of the phones " + names + ", got \"" + phone + "\""};
+    }
+    phone_classes_.push_back(static_cast<std::int32_t>(found - known.begin()));
+  }
+  return std::nullopt;
+}
+
+// Classes of the frames of [begin_s, begin_s + length_s) of a recording with an alignment.
+std::vector<std::int32_t> MetricSuite::phones_of(const std::string& recording, double begin_s,
+                                                 double length_s) const {
+  const double rate_hz = PhoneAlignments::kFrameRateHz, begin = begin_s * rate_hz;
+  const auto frames = static_cast<std::int64_t>(length_s * rate_hz + 1e-6);
+  const auto all =
+      options_.alignments->labels(recording, frames + static_cast<std::int64_t>(begin) + 1, rate_hz);
+  std::vector<std::int32_t> classes;
+  for (std::int64_t i = 0; all && i < frames; ++i) {
+    const std::int32_t label = (*all)[static_cast<std::size_t>(static_cast<double>(i) + 0.5 + begin)];
+    classes.push_back(label < 0 ? label : phone_classes_[static_cast<std::size_t>(label)]);
+  }
+  return classes;
+}
+
+bool MetricSuite::covers(std::string_view metric, const std::string& recording) const {
+  return metric != "phone_error" || (options_.alignments && options_.alignments->contains(recording));
+}
+
+std::string MetricSuite::built_in_hash(std::string_view metric) const {
+  return metric == "phone_error" && phones_ ? phones_->hash() : "";
+}
+
+std::string MetricSuite::known_hash(std::string_view metric, const std::string& recording) const {
+  return metric == "phone_error" && options_.alignments ? options_.alignments->hash(recording) : "";
+}
+
 Result<double> MetricSuite::measure(std::string_view name, const Pair& pair,
                                     std::optional<Result<DnsmosScore>>& dnsmos, ThreadPool& pool) const {
-  const auto& [reference, degraded, rate_hz] = pair;
+  const auto& [reference, degraded, rate_hz, phones] = pair;
   const auto visqol = [&](const Visqol& model) -> Result<double> {
     const Result<VisqolScore> score = model.score(pair.reference, pair.degraded, pair.rate_hz);
     if (!score) return score.error();
@@ -105,6 +156,7 @@ Result<double> MetricSuite::measure(std::string_view name, const Pair& pair,
   if (name == "snr") return snr(reference, degraded, rate_hz);
   if (name == "lsd") return log_spectral_distance(reference, degraded, rate_hz);
   if (name == "mel_distance") return mel_distance(reference, degraded, rate_hz);
+  if (name == "phone_error") return phone_error(*phones_, degraded, rate_hz, phones, pool);
   if (!dnsmos) dnsmos = dnsmos_->score(degraded, rate_hz, pool);  // once for its three metrics
   if (!*dnsmos) return dnsmos->error();
   const DnsmosRatings& ratings = (*dnsmos)->ratings;
@@ -112,7 +164,8 @@ Result<double> MetricSuite::measure(std::string_view name, const Pair& pair,
 }
 
 Result<Report> MetricSuite::compute(std::span<const float> reference, std::span<const float> degraded,
-                                    int sample_rate_hz, ThreadPool& pool) const {
+                                    int sample_rate_hz, ThreadPool& pool,
+                                    const std::string& recording) const {
   if (auto good = check_pair(reference, degraded, sample_rate_hz, false); !good) return good.error();
   Report report;
   report.unscored = unavailable_;
@@ -131,6 +184,12 @@ Result<Report> MetricSuite::compute(std::span<const float> reference, std::span<
                            std::to_string(reference.size()) + " of reference and " +
                            std::to_string(degraded.size()) + " of degraded sound");
   }
+  const auto seconds = [&](std::int64_t samples) { return static_cast<double>(samples) / sample_rate_hz; };
+  std::vector<std::int32_t> phones;
+  if (phones_ && covers("phone_error", recording)) {
+    phones = phones_of(recording, seconds(std::max<std::int64_t>(-report.delay_samples, 0)),
+                       seconds(static_cast<std::int64_t>(aligned.reference.size())));
+  }
   std::map<int, Result<Pair>> pairs;
   const auto at_rate = [&](int rate_hz) -> const Result<Pair>& {
     const auto found = pairs.find(rate_hz);
@@ -140,6 +199,7 @@ Result<Report> MetricSuite::compute(std::span<const float> reference, std::span<
       pair.reference = aligned.reference;
       pair.degraded = aligned.degraded;
       pair.rate_hz = rate_hz;
+      pair.phones = phones;
       return pairs.emplace(rate_hz, std::move(pair)).first->second;
     }
     auto clean = resampled(aligned.reference, sample_rate_hz, rate_hz);
@@ -150,10 +210,15 @@ Result<Report> MetricSuite::compute(std::span<const float> reference, std::span<
     pair.reference = *std::move(clean);
     pair.degraded = *std::move(decoded);
     pair.rate_hz = rate_hz;
+    pair.phones = phones;
     return pairs.emplace(rate_hz, std::move(pair)).first->second;
   };
   std::optional<Result<DnsmosScore>> dnsmos;
   for (const MetricInfo* metric : available_) {
+    if (!covers(metric->name, recording)) {
+      report.unscored.push_back({std::string(metric->name), "no phone alignment of \"" + recording + "\""});
+      continue;
+    }
     const int rate_hz = metric->rate_hz ? metric->rate_hz : sample_rate_hz;
     const Result<Pair>& pair = at_rate(rate_hz);
     const Result<double> value =

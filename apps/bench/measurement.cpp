@@ -26,9 +26,21 @@ Result<MetricVersions> metric_versions(const metrics::MetricSuite& suite, const 
       if (!hash) return hash.error();
       version += "-" + *hash;
     }
+    if (const std::string hash = suite.built_in_hash(metric->name); !hash.empty()) version += "-" + hash;
     versions.emplace(metric->name, std::move(version));
   }
   return versions;
+}
+
+MetricVersions versions_for(const std::string& recording, const MetricVersions& versions,
+                            const metrics::MetricSuite& suite) {
+  MetricVersions own;
+  for (const auto& [name, version] : versions) {
+    if (!suite.covers(name, recording)) continue;
+    const std::string hash = suite.known_hash(name, recording);
+    own[name] = hash.empty() ? version : version + "-" + hash;
+  }
+  return own;
 }
 
 bool Measurement::covers(const MetricVersions& versions) const {
@@ -105,7 +117,8 @@ Result<CodedSound> run_codec(const CodecRunner& runner, const OperatingPoint& po
 }
 
 Measurement measure(const CodedSound& coded, std::span<const float> reference, int sample_rate_hz,
-                    const metrics::MetricSuite& suite, const MetricVersions& versions) {
+                    const metrics::MetricSuite& suite, const MetricVersions& versions,
+                    const std::string& recording) {
   Measurement result;
   result.seconds = static_cast<double>(reference.size()) / sample_rate_hz;
   result.file_bytes = coded.file_bytes;
@@ -118,7 +131,7 @@ Measurement measure(const CodedSound& coded, std::span<const float> reference, i
     score.error = "not computed";
   }
   ThreadPool pool(1);
-  const auto report = suite.compute(reference, coded.pcm, sample_rate_hz, pool);
+  const auto report = suite.compute(reference, coded.pcm, sample_rate_hz, pool, recording);
   if (!report) {
     for (auto& [name, score] : result.scores) score.error = report.error().message;
     return result;

@@ -18,8 +18,12 @@ namespace tessera::bench {
 using MetricVersions = std::map<std::string, std::string>;
 
 /// Of the metrics that are available: a number that is raised when the arithmetic of metrics/ changes, with
-/// the hash of the model file where there is one. Error: a model file that cannot be read.
+/// the hash of the model where there is one. Error: a model file that cannot be read.
 Result<MetricVersions> metric_versions(const metrics::MetricSuite& suite, const std::string& model_folder);
+/// Those that count for one recording: without metrics that do not cover it, and with the hash of its
+/// alignment.
+MetricVersions versions_for(const std::string& recording, const MetricVersions& versions,
+                            const metrics::MetricSuite& suite);
 
 struct CachedScore {
   std::string version = {};
@@ -53,8 +57,9 @@ Result<CodedSound> run_codec(const CodecRunner& runner, const OperatingPoint& po
 
 /// Scores the decoded sound. The delay is found and taken out, the lengths made equal, levels and signs stay
 /// (metrics/alignment.h). Metrics that cannot judge have an error in their place; so have all when the sounds
-/// cannot be compared.
+/// cannot be compared. `recording` names the one that was coded, for metrics that know something of it.
 Measurement measure(const CodedSound& coded, std::span<const float> reference, int sample_rate_hz,
-                    const metrics::MetricSuite& suite, const MetricVersions& versions);
+                    const metrics::MetricSuite& suite, const MetricVersions& versions,
+                    const std::string& recording = {});
 
 }  // namespace tessera::bench

@@ -13,9 +13,9 @@ namespace tessera::bench {
 namespace {
 
 // Not visqol_audio, which needs sound of full bandwidth, nor the older mapping of visqol_speech.
-constexpr std::array<std::string_view, 10> kSpeechMetrics{
-    "visqol_speech", "stoi",         "estoi",      "si_sdr",     "snr",
-    "lsd",           "mel_distance", "dnsmos_sig", "dnsmos_bak", "dnsmos_ovr"};
+constexpr std::array<std::string_view, 11> kSpeechMetrics{
+    "visqol_speech", "stoi",       "estoi",      "si_sdr",     "snr",        "lsd",
+    "mel_distance",  "dnsmos_sig", "dnsmos_bak", "dnsmos_ovr", "phone_error"};
 constexpr std::array<const char*, 4> kUsualCodecs{"tessera", "opus", "codec2", "speex"};
 
 bool fits(const std::string& pattern, const CodecRunner& runner, const OperatingPoint& point) {
@@ -101,9 +101,16 @@ Result<std::vector<Series>> plan_series(const std::vector<PlannedCodec>& codecs,
 }
 
 Result<metrics::MetricSuite> plan_metrics(const std::vector<std::string>& names,
-                                          const std::string& model_folder, std::vector<LeftOut>& left_out) {
+                                          const std::string& model_folder,
+                                          const std::vector<std::string>& alignments,
+                                          std::vector<LeftOut>& left_out) {
   metrics::SuiteOptions options;
   options.model_folder = model_folder;
+  if (!alignments.empty()) {
+    auto read = metrics::PhoneAlignments::read(alignments);
+    if (!read) return read.error();
+    options.alignments = *std::move(read);
+  }
   const bool all = names.size() == 1 && names.front() == "all";
   if (names.empty()) {
     options.metrics.assign(kSpeechMetrics.begin(), kSpeechMetrics.end());
@@ -119,6 +126,24 @@ Result<metrics::MetricSuite> plan_metrics(const std::vector<std::string>& names,
     left_out.push_back({metric.name, metric.reason});
   }
   return suite;
+}
+
+Result<std::vector<std::string>> uncovered(const metrics::MetricSuite& suite,
+                                           const std::vector<Recording>& recordings) {
+  std::vector<std::string> notes;
+  for (const metrics::MetricInfo* metric : suite.available()) {
+    const auto covered = static_cast<std::size_t>(std::count_if(
+        recordings.begin(), recordings.end(),
+        [&](const Recording& recording) { return suite.covers(metric->name, recording.name); }));
+    const std::string name(metric->name), all = std::to_string(recordings.size());
+    if (covered == 0) {
+      return Error{ErrorCode::usage, name + ": expected alignments of the recordings, got none for " + all};
+    }
+    if (covered < recordings.size()) {
+      notes.push_back(name + ": " + std::to_string(covered) + " of " + all + " recordings have an alignment");
+    }
+  }
+  return notes;
 }
 
 }  // namespace tessera::bench

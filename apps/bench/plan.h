@@ -34,8 +34,16 @@ Result<std::vector<Series>> plan_series(const std::vector<PlannedCodec>& codecs,
                                         std::vector<LeftOut>& left_out);
 
 /// The metrics, loaded. `names` empty: those meant for speech, as far as their model files are there; "all":
-/// every one, likewise; else exactly those. Errors: usage (no such metric, one that cannot be had).
+/// every one, likewise; else exactly those. phone_error needs files of `alignments`. Errors: usage (no such
+/// metric, one that cannot be had), those of PhoneAlignments::read, mismatch (phones that are not known).
 Result<metrics::MetricSuite> plan_metrics(const std::vector<std::string>& names,
-                                          const std::string& model_folder, std::vector<LeftOut>& left_out);
+                                          const std::string& model_folder,
+                                          const std::vector<std::string>& alignments,
+                                          std::vector<LeftOut>& left_out);
+
+/// What to tell of recordings for which a metric has no value, empty if there are none. Error (usage): it has
+/// one for none of them.
+Result<std::vector<std::string>> uncovered(const metrics::MetricSuite& suite,
+                                           const std::vector<Recording>& recordings);
 
 }  // namespace tessera::bench

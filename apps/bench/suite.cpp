@@ -32,7 +32,8 @@ struct Job {
 
 struct Work {
   std::string hash = {};
-  double seconds = 0;  // about, until it is read
+  double seconds = 0;            // about, until it is read
+  MetricVersions versions = {};  // that count for it
   std::vector<Job> jobs = {};
   std::optional<Example> original = {};
   std::vector<std::string> notes = {};
@@ -124,6 +125,7 @@ class Run {
   void look_up(std::size_t i) {
     Work& work = work_[i];
     work.jobs.resize(series_.size());
+    work.versions = versions_for(recordings_[i].name, versions_, suite_);
     auto hash = hash_of_file(recordings_[i].path);
     if (!hash) return fail_all(work, hash.error().message);
     work.hash = *std::move(hash);
@@ -132,7 +134,7 @@ class Run {
       Job& job = work.jobs[s];
       job.key = cache_key(work.hash, *series_[s].runner, series_[s].point, series_[s].loss);
       if (const auto found = cache_.find(job.key)) job.measurement = measurement_from(*found);
-      job.measure = !job.measurement || !job.measurement->covers(versions_);
+      job.measure = !job.measurement || !job.measurement->covers(work.versions);
       if (work.original && series_[s].loss.rate == 0) {
         Example example = *work.original;
         example.codec = series_[s].runner->name();
@@ -165,12 +167,13 @@ class Run {
     for (std::size_t s = 0; s < series_.size(); ++s) {
       if (work.jobs[s].done) continue;
       if (stopped()) return;
-      compute_one(work.jobs[s], series_[s], *sound);
+      compute_one(work.jobs[s], series_[s], *sound, work.versions, recordings_[i].name);
       tell(work.seconds);
     }
   }
 
-  void compute_one(Job& job, const Series& series, const Sound& sound) {
+  void compute_one(Job& job, const Series& series, const Sound& sound, const MetricVersions& versions,
+                   const std::string& recording) {
     const auto coded = run_codec(*series.runner, series.point, sound.pcm, sound.sample_rate_hz, series.loss);
     job.done = true;
     if (!coded) {
@@ -179,7 +182,7 @@ class Run {
       return;
     }
     if (job.measure) {
-      Measurement measured = measure(*coded, sound.pcm, sound.sample_rate_hz, suite_, versions_);
+      Measurement measured = measure(*coded, sound.pcm, sound.sample_rate_hz, suite_, versions, recording);
       // Metrics that were not asked for this time keep what they had.
       if (job.measurement) measured.scores.merge(job.measurement->scores);
       job.measurement = std::move(measured);
@@ -201,7 +204,8 @@ class Run {
     if (options_.progress) options_.progress(done_s_, total_s_);
   }
 
-  ResultRow row_of(const Recording& recording, const Series& series, const Job& job) const {
+  ResultRow row_of(const Recording& recording, const Series& series, const Job& job,
+                   const MetricVersions& versions) const {
     ResultRow row;
     row.set = recording.set;
     row.recording = recording.name;
@@ -218,11 +222,13 @@ class Run {
     row.decode_s = measurement.decode_s;
     row.delay_samples = measurement.delay_samples;
     for (const metrics::MetricInfo* metric : suite_.available()) {
-      const CachedScore& score = measurement.scores.at(std::string(metric->name));
+      const std::string name(metric->name);
+      if (!versions.contains(name)) continue;  // has no value for this recording
+      const CachedScore& score = measurement.scores.at(name);
       if (score.error.empty()) {
-        row.scores.emplace(metric->name, score.value);
+        row.scores.emplace(name, score.value);
       } else {
-        row.error += (row.error.empty() ? "" : "; ") + std::string(metric->name) + ": " + score.error;
+        row.error += (row.error.empty() ? "" : "; ") + name + ": " + score.error;
       }
     }
     return row;
@@ -240,7 +246,7 @@ class Run {
       for (std::size_t s = 0; s < work.jobs.size(); ++s) {
         const Job& job = work.jobs[s];
         if (!job.done) continue;
-        ResultRow row = row_of(recordings_[i], series_[s], job);
+        ResultRow row = row_of(recordings_[i], series_[s], job, work.versions);
         if (!row.error.empty()) ++result.failed;
         ++(job.measure ? result.computed : result.from_cache);
         result.rows.push_back(std::move(row));

@@ -52,6 +52,15 @@ void bench_delay(benchmark::State& state) {
   count(state);
 }
 
+// What phone_error does apart from counting; the metric itself asks for an alignment.
+void bench_phones(benchmark::State& state) {
+  const Sounds pair = sounds(16000);
+  const auto classifier = metrics::PhoneClassifier::builtin().value();
+  ThreadPool pool;
+  for (auto _ : state) benchmark::DoNotOptimize(classifier.logits(pair.degraded, 16000, pool));
+  count(state);
+}
+
 template <class Function>
 void add(std::string_view name, const Function& function) {
   benchmark::RegisterBenchmark(std::string(name).c_str(), function)
@@ -72,6 +81,7 @@ void register_all() {
     const int rate_hz = metric.rate_hz ? metric.rate_hz : 16000;
     add(metric.name, [=](benchmark::State& state) { bench_metric(state, *suite, rate_hz); });
   }
+  add("phone_error", bench_phones);
   add("find_delay_100ms", bench_delay);
 }
 

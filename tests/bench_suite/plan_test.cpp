@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "apps/bench/results_io.h"
 #include "apps/commands.h"
 #include "tests/bench_suite/stand_ins.h"
@@ -49,12 +52,36 @@ TEST(BenchPlan, LossIsForCodecsThatConceal) {
 
 TEST(BenchPlan, MetricsThatCannotBeHadAreNamed) {
   std::vector<LeftOut> left_out;
-  const auto usual = plan_metrics({}, "", left_out);
+  const auto usual = plan_metrics({}, "", {}, left_out);
   EXPECT_EQ(usual->available().size(), 6U);
-  EXPECT_EQ(left_out.size(), 4U);  // visqol_speech, dnsmos_*
-  EXPECT_EQ(plan_metrics({"all"}, "", left_out)->available().size(), 7U);
-  EXPECT_EQ(plan_metrics({"stoi", "dnsmos_ovr"}, "", left_out).error().code, ErrorCode::usage);
-  EXPECT_EQ(plan_metrics({"loudness"}, "", left_out).error().code, ErrorCode::usage);
+  EXPECT_EQ(left_out.size(), 5U);  // visqol_speech, dnsmos_*, phone_error
+  EXPECT_EQ(plan_metrics({"all"}, "", {}, left_out)->available().size(), 7U);
+  EXPECT_EQ(plan_metrics({"stoi", "dnsmos_ovr"}, "", {}, left_out).error().code, ErrorCode::usage);
+  EXPECT_EQ(plan_metrics({"loudness"}, "", {}, left_out).error().code, ErrorCode::usage);
+}
+
+TEST(BenchPlan, PhoneErrorNeedsAlignmentsOfTheRecordings) {
+  std::vector<LeftOut> left_out;
+  EXPECT_EQ(plan_metrics({"phone_error"}, "", {}, left_out).error().message,
+            "metric phone_error: needs phone alignments");
+  EXPECT_EQ(plan_metrics({}, "", {"/nowhere/a.tsv"}, left_out).error().code, ErrorCode::io);
+  const std::string path = testing::TempDir() + "plan_test.tsv";
+  std::ofstream(path) << "a\t0:AH 9:</s>\n";
+  const auto suite = plan_metrics({"phone_error", "snr"}, "", {path}, left_out);
+  ASSERT_TRUE(suite) << suite.error().message;
+  EXPECT_EQ(suite->available().size(), 2U);
+  EXPECT_TRUE(left_out.empty());
+  Recording a, b;
+  a.name = "set/a.wav";
+  b.name = "set/b.wav";
+  EXPECT_TRUE(uncovered(*suite, {a})->empty());
+  EXPECT_EQ(*uncovered(*suite, {b, a}),
+            std::vector<std::string>{"phone_error: 1 of 2 recordings have an alignment"});
+  EXPECT_EQ(uncovered(*suite, {b}).error().code, ErrorCode::usage);
+  EXPECT_EQ(uncovered(*plan_metrics({"snr"}, "", {path}, left_out), {b})->size(), 0U);
+  std::ofstream(path) << "a\t0:AH 5:AH2 9:</s>\n";
+  EXPECT_EQ(plan_metrics({}, "", {path}, left_out).error().code, ErrorCode::mismatch);
+  std::filesystem::remove(path);
 }
 
 TEST(BenchPlan, CodecsHaveDifferentNames) {
@@ -71,13 +98,15 @@ Result<app::Command> parse(std::vector<const char*> words) {
 
 TEST(BenchCommand, Options) {
   const auto command =
-      parse({"audio", "--data", "a", "--data", "b", "--out", "o", "--codecs", "opus:6,12", "tessera",
-             "--metrics", "stoi,snr", "--loss", "0.1", "--burst", "2", "--no-cost"});
+      parse({"audio",    "--data",    "a",       "--data",    "b",        "--out",   "o",
+             "--codecs", "opus:6,12", "tessera", "--metrics", "stoi,snr", "--align", "x.tsv",
+             "--align",  "y.tsv",     "--loss",  "0.1",       "--burst",  "2",       "--no-cost"});
   ASSERT_TRUE(command) << command.error().message;
   const auto& options = std::get<app::BenchOptions>(*command);
   EXPECT_EQ(options.data, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(options.codecs, (std::vector<std::string>{"opus:6,12", "tessera"}));
   EXPECT_EQ(options.metrics, (std::vector<std::string>{"stoi", "snr"}));
+  EXPECT_EQ(options.alignments, (std::vector<std::string>{"x.tsv", "y.tsv"}));
   EXPECT_EQ(options.losses, std::vector<double>{0.1});
   EXPECT_EQ(options.burst, 2);
   EXPECT_FALSE(options.cost);

@@ -78,9 +78,9 @@ TEST(BenchSuite, EveryMetricWithItsModel) {
   folder.record("speech/a.wav", 2.2);
   const StandIn same("same", unchanged), late("late", delayed(799));
   const metrics::MetricSuite suite = load_metrics({}, models);
-  ASSERT_EQ(suite.available().size(), metrics::all_metrics().size());
+  ASSERT_EQ(suite.available().size(), metrics::all_metrics().size() - 1);  // phone_error: see below
   const auto rows = by_codec(run_with(folder, {&same, &late}, suite, {}, models));
-  EXPECT_EQ(rows.at("same").scores.size(), metrics::all_metrics().size());
+  EXPECT_EQ(rows.at("same").scores.size(), metrics::all_metrics().size() - 1);
   EXPECT_EQ(rows.at("same").scores, rows.at("late").scores);
   expect_perfect(rows.at("same"));
   EXPECT_GT(rows.at("same").scores.at("visqol_speech"), 4);
@@ -256,6 +256,41 @@ TEST(BenchSuite, WhatFailsCostsItsRowOnly) {
   run_with(folder, {&good, &fails}, suite);
   EXPECT_EQ(good.runs, good_before);
   EXPECT_EQ(fails.runs, before + 1);
+}
+
+TEST(BenchSuite, PhoneErrorIsOfRecordingsWithAnAlignment) {
+  const BenchFolder folder;
+  folder.record("a.wav", 1.5, 1);
+  folder.record("b.wav", 1.5, 2);
+  const StandIn codec("noisy", noisy, {"loud"});
+  const auto run = [&](const std::string& alignments) {
+    metrics::SuiteOptions options;
+    options.metrics = {"phone_error", "snr"};
+    const std::string path = folder / "align.tsv";
+    std::ofstream(path) << alignments;
+    options.alignments = metrics::PhoneAlignments::read(std::span(&path, 1)).value();
+    return run_with(folder, {&codec}, metrics::MetricSuite::load(options).value());
+  };
+  const RunOutcome first = run("a\t0:<sil> 10:AH 60:T 140:</s>\n");
+  ASSERT_EQ(first.rows.size(), 2U);
+  EXPECT_EQ(first.failed, 0);
+  EXPECT_EQ(first.rows[0].scores.size(), 2U);
+  EXPECT_EQ(first.rows[1].scores.size(), 1U);
+  EXPECT_EQ(first.rows[1].scores.count("phone_error"), 0U);
+  // An alignment counts for its own recording.
+  const RunOutcome both = run("b\t0:IH 140:</s>\na\t0:<sil> 10:AH 60:T 140:</s>\n");
+  EXPECT_EQ(both.from_cache, 1);
+  EXPECT_EQ(both.computed, 1);
+  EXPECT_EQ(both.rows[0].scores, first.rows[0].scores);
+  EXPECT_EQ(both.rows[1].scores.size(), 2U);
+  const RunOutcome changed = run("b\t0:IH 140:</s>\na\t0:<sil> 10:AH 61:T 140:</s>\n");
+  EXPECT_EQ(changed.from_cache, 1);
+  EXPECT_EQ(changed.rows[1].scores, both.rows[1].scores);
+  // What is known of b does not show without its alignment.
+  const RunOutcome last = run("a\t0:<sil> 10:AH 61:T 140:</s>\n");
+  EXPECT_EQ(last.computed, 0);
+  EXPECT_EQ(last.failed, 0);
+  EXPECT_EQ(last.rows[1].scores.size(), 1U);
 }
 
 TEST(BenchSuite, LossesAreSeriesOfTheirOwn) {

@@ -1,4 +1,4 @@
-// Alignments and the probes: answers known in advance, the same bits for any threads, and phones read from
+// The probes: answers known in advance, the same bits for any threads, and phones read from
 // real embeddings where the fixtures are.
 #include "train/probe.h"
 
@@ -14,8 +14,8 @@
 #include "codec/media.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "metrics/phone_alignment.h"
 #include "tests/random.h"
-#include "train/alignment.h"
 #include "train/teachers/speech_embedding.h"
 
 namespace tessera::train {
@@ -181,72 +181,6 @@ TEST(ProbeScore, CountsAsSaid) {
   EXPECT_EQ(score(Labels{0, 1}, Labels{0, 0}, 0).correct_without_silence, 0);
 }
 
-class AlignmentsTest : public testing::Test {
- protected:
-  AlignmentsTest() : path_(fs::temp_directory_path() / ("tessera_align_" + std::to_string(getpid()))) {}
-  ~AlignmentsTest() override {
-    for (const char* end : {"", "2"}) fs::remove(path_.string() + end);
-  }
-  Result<Alignments> read(const std::string& text) {
-    std::ofstream(path_) << text;
-    const std::string paths[] = {path_.string()};
-    return Alignments::read(paths);
-  }
-  void expect_error(const std::string& text, const std::string& message) {
-    const auto result = read(text);
-    ASSERT_FALSE(result) << text;
-    EXPECT_EQ(result.error().code, ErrorCode::format);
-    EXPECT_EQ(result.error().message, path_.string() + ": " + message);
-  }
-  fs::path path_;
-};
-
-TEST_F(AlignmentsTest, LabelsTheMiddleOfEachFrame) {
-  const auto alignments = read("one\t0:<sil> 4:AH 12:T 13:[NOISE] 20:</s>\r\n\ntwo.b\t2:T 4:</s>\n").value();
-  EXPECT_EQ(alignments.phones(), (std::vector<std::string>{"<sil>", "AH", "T"}));
-  EXPECT_EQ(alignments.size(), 2u);
-  // 12.5 Hz: middles at 4, 12, 20 frames of 10 ms.
-  EXPECT_EQ(alignments.labels("one", 3, 12.5).value(), (Labels{1, 2, -1}));
-  EXPECT_EQ(alignments.labels("some/folder/one.flac", 5, 25).value(), (Labels{0, 1, 1, 0, 0}));
-  EXPECT_EQ(alignments.labels("two.b.opus", 6, 100).value(), (Labels{-1, -1, 2, 2, -1, -1}));
-  EXPECT_TRUE(alignments.contains("x/one.wav"));
-  EXPECT_FALSE(alignments.contains("three"));
-  EXPECT_EQ(alignments.labels("a/three.wav", 1, 12.5).error().message,
-            "a/three.wav: expected an alignment, got none for three");
-}
-
-TEST_F(AlignmentsTest, FilesShareOneNumbering) {
-  std::ofstream(path_) << "a\t0:AH 1:</s>\n";
-  std::ofstream(path_.string() + "2") << "b\t0:T 1:AH 2:</s>\n";
-  const std::string paths[] = {path_.string(), path_.string() + "2"};
-  const auto alignments = Alignments::read(paths).value();
-  EXPECT_EQ(alignments.classes(), 3);
-  EXPECT_EQ(alignments.labels("b", 2, 100).value(), (Labels{2, 1}));
-}
-
-TEST_F(AlignmentsTest, SaysWhatIsWrong) {
-  expect_error("a 0:AH 1:</s>\n", "line 1: expected NAME<tab>FRAME:PHONE ..., got \"a 0:AH 1:</s>\"");
-  expect_error("\t0:AH 1:</s>", "line 1: expected NAME<tab>FRAME:PHONE ..., got \"?0:AH 1:</s>\"");
-  for (const std::string item :
-       {"AH", ":AH", "1", "1:", "x:AH", "-1:AH", "1x:AH", "99999999999:AH", "1.5:AH"}) {
-    expect_error("a\t0:T " + item + " 9:</s>", "line 1: expected FRAME:PHONE, got \"" + item + "\"");
-  }
-  expect_error("a\t0:T 0:S 9:</s>", "line 1: expected a frame above 0, got \"0:S\"");
-  expect_error("a\t0:T 9:</s>\nb\t0:T 9:S", "line 2: expected FRAME:</s> at the end, got \"9:S\"");
-  expect_error("a\t", "line 1: expected FRAME:</s> at the end, got \"\"");
-  expect_error("a\t0:T 5:</s> 6:T", "line 1: expected nothing after </s>, got \"6:T\"");
-  expect_error("a\t0:T 5:</s>\na\t0:T 5:</s>", "line 2: expected every recording once, got \"a\"");
-  expect_error(std::string(1000, 'a'),
-               "line 1: expected NAME<tab>FRAME:PHONE ..., got \"" + std::string(40, 'a') + "...\"");
-  std::string many = "a\t";
-  for (int i = 0; i < 1001; ++i) many += std::to_string(i) + ":P" + std::to_string(i) + " ";
-  expect_error(many, "line 1: expected at most 1000 different phones, got \"P999\"");
-  const std::string missing[] = {"/nowhere/a.tsv"}, folder[] = {fs::temp_directory_path().string()};
-  EXPECT_EQ(Alignments::read(missing).error().message,
-            "/nowhere/a.tsv: cannot open the alignments: No such file or directory");
-  EXPECT_EQ(Alignments::read(folder).error().code, ErrorCode::io);
-}
-
 // A small part of the published measurement (42.6 % with 23 thousand training frames; the commonest class 25
 // %).
 TEST(PhonesOfTheSpeechEmbedding, AreReadFromRealSpeech) {
@@ -255,7 +189,7 @@ TEST(PhonesOfTheSpeechEmbedding, AreReadFromRealSpeech) {
     GTEST_SKIP() << shared << " is not there";
   }
   const std::string paths[] = {data + "/align/so762.tsv"};
-  const auto alignments = Alignments::read(paths).value();
+  const auto alignments = metrics::PhoneAlignments::read(paths).value();
   EXPECT_EQ(alignments.classes(), 40);
   const auto teacher = SpeechEmbedding::load(shared + "/models/speech_embedding").value();
   ThreadPool pool(2);

@@ -26,8 +26,8 @@
 #include "codec/media.h"
 #include "core/cpu.h"
 #include "core/thread_pool.h"
+#include "metrics/phone_alignment.h"
 #include "quantizers/codebook_learning.h"
-#include "train/alignment.h"
 #include "train/data/sources.h"
 #include "train/model_file.h"
 #include "train/probe.h"
@@ -36,7 +36,7 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-using train::Alignments;
+using metrics::PhoneAlignments;
 using Labels = std::vector<std::int32_t>;
 
 constexpr double kPooledRateHz = 12.5;
@@ -57,9 +57,9 @@ struct Coded {
   std::int32_t first(std::int64_t frame) const { return tokens[static_cast<std::size_t>(frame * codebooks)]; }
 };
 
-Alignments read_alignments(const std::string& path) {
+PhoneAlignments read_alignments(const std::string& path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) return Alignments::read(std::span(&path, 1)).value();
+  if (!fs::is_directory(path, error)) return PhoneAlignments::read(std::span(&path, 1)).value();
   std::vector<std::string> files;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().extension() == ".tsv") files.push_back(entry->path().string());
@@ -67,7 +67,7 @@ Alignments read_alignments(const std::string& path) {
   if (error) throw ResultError({ErrorCode::io, path + ": cannot list the folder: " + error.message()});
   if (files.empty()) throw ResultError({ErrorCode::usage, path + ": expected *.tsv in the folder, got none"});
   std::ranges::sort(files);
-  return Alignments::read(files).value();
+  return PhoneAlignments::read(files).value();
 }
 
 std::vector<std::string> recordings_of(const std::vector<std::string>& sources) {
@@ -146,7 +146,7 @@ class Coder {
 };
 
 // Labels of groups of `group` frames; a last group may have fewer.
-Labels labels_of(const std::vector<Coded>& recordings, const Alignments& alignments, double rate_hz,
+Labels labels_of(const std::vector<Coded>& recordings, const PhoneAlignments& alignments, double rate_hz,
                  int group) {
   Labels all;
   for (const Coded& coded : recordings) {
@@ -200,7 +200,7 @@ struct Reading {
 // All recordings have an alignment.
 std::vector<Reading> probe(const CodecInfo& info, const std::optional<Tensor>& codebook,
                            const std::vector<Coded>& train, const std::vector<Coded>& test,
-                           const Alignments& alignments, ThreadPool& pool) {
+                           const PhoneAlignments& alignments, ThreadPool& pool) {
   const double rate_hz = info.frame_rate_hz();
   std::vector<Reading> readings;
   // `answer` learns from the labels of --train and answers for --test.
@@ -208,13 +208,13 @@ std::vector<Reading> probe(const CodecInfo& info, const std::optional<Tensor>& c
     const Labels learnt = labels_of(train, alignments, rate_hz, group);
     const Labels labels = labels_of(test, alignments, rate_hz, group), answers = answer(learnt);
     Labels phones = labels;
-    std::ranges::replace(phones, Alignments::kSilence, Alignments::kNone);
+    std::ranges::replace(phones, PhoneAlignments::kSilence, PhoneAlignments::kNone);
     Reading& result = readings.emplace_back();
     result.from = from;
     result.rate_hz = rate_hz / group;
     result.train_rows = std::ranges::count_if(learnt, [](std::int32_t label) { return label >= 0; });
-    result.score = train::score(answers, labels, Alignments::kSilence);
-    result.commonest_phone = train::score(answers, phones, Alignments::kSilence).commonest;
+    result.score = train::score(answers, labels, PhoneAlignments::kSilence);
+    result.commonest_phone = train::score(answers, phones, PhoneAlignments::kSilence).commonest;
   };
   read("token", 1, [&](const Labels& learnt) {
     return train::TokenProbe::fit(first_tokens(train), learnt, info.codebook_sizes[0], alignments.classes())
@@ -308,7 +308,7 @@ void print_json(const CodecInfo& info, const Findings& found) {
 }
 
 void run(const Options& options) {
-  const Alignments alignments = read_alignments(options.align);
+  const PhoneAlignments alignments = read_alignments(options.align);
   const auto labelled = [&](const std::string& path) { return alignments.contains(path); };
   std::vector<std::string> train = recordings_of(options.train);
   const std::size_t left_out = std::erase_if(train, [&](const std::string& p) { return !labelled(p); });

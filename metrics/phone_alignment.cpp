@@ -1,5 +1,5 @@
 // Reads alignments line by line. The end of a recording is kept as a segment of class kNone.
-#include "train/alignment.h"
+#include "metrics/phone_alignment.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,9 @@
 #include <fstream>
 #include <string_view>
 
-namespace tessera::train {
+#include "core/hash.h"
+
+namespace tessera::metrics {
 namespace {
 
 constexpr std::size_t kMostPhones = 1000;
@@ -34,8 +36,8 @@ std::string stem(const std::string& recording) {
 
 }  // namespace
 
-Result<Alignments> Alignments::read(std::span<const std::string> paths) {
-  Alignments alignments;
+Result<PhoneAlignments> PhoneAlignments::read(std::span<const std::string> paths) {
+  PhoneAlignments alignments;
   alignments.phones_.push_back("<sil>");
   std::map<std::string, std::int32_t, std::less<>> ids;
   for (const std::string& path : paths) {
@@ -59,8 +61,8 @@ Result<Alignments> Alignments::read(std::span<const std::string> paths) {
   return alignments;
 }
 
-Result<void> Alignments::read_line(const std::string& line,
-                                   std::map<std::string, std::int32_t, std::less<>>& ids) {
+Result<void> PhoneAlignments::read_line(const std::string& line,
+                                        std::map<std::string, std::int32_t, std::less<>>& ids) {
   const auto bad = [](const std::string& expected, std::string_view got) {
     return Error{ErrorCode::format, "expected " + expected + ", got " + quoted(got)};
   };
@@ -108,12 +110,24 @@ Result<void> Alignments::read_line(const std::string& line,
   return {};
 }
 
-bool Alignments::contains(const std::string& recording) const {
+bool PhoneAlignments::contains(const std::string& recording) const {
   return recordings_.contains(stem(recording));
 }
 
-Result<std::vector<std::int32_t>> Alignments::labels(const std::string& recording, std::int64_t frames,
-                                                     double frame_rate_hz) const {
+std::string PhoneAlignments::hash(const std::string& recording) const {
+  const auto found = recordings_.find(stem(recording));
+  if (found == recordings_.end()) return {};
+  std::string text;
+  for (const Segment& segment : found->second) {
+    text += std::to_string(segment.begin) + ":";
+    text += segment.phone == kNone ? std::string(kEnd) : phones_[static_cast<std::size_t>(segment.phone)];
+    text += " ";
+  }
+  return hex(content_hash(std::as_bytes(std::span(text))));
+}
+
+Result<std::vector<std::int32_t>> PhoneAlignments::labels(const std::string& recording, std::int64_t frames,
+                                                          double frame_rate_hz) const {
   const auto found = recordings_.find(stem(recording));
   if (found == recordings_.end()) {
     return Error{ErrorCode::mismatch, recording + ": expected an alignment, got none for " + stem(recording)};
@@ -129,4 +143,4 @@ Result<std::vector<std::int32_t>> Alignments::labels(const std::string& recordin
   return labels;
 }
 
-}  // namespace tessera::train
+}  // namespace tessera::metrics

@@ -12,9 +12,9 @@
 
 #include "core/result.h"
 
-namespace tessera::train {
+namespace tessera::metrics {
 
-class Alignments {
+class PhoneAlignments {
  public:
   static constexpr double kFrameRateHz = 100;
   static constexpr std::int32_t kSilence = 0;  ///< its class
@@ -23,7 +23,7 @@ class Alignments {
   /// Several files share one numbering of the phones: 0 is silence, then in order of appearance. Errors: io;
   /// format with file and line for a line that is not as above, a name that comes twice, frames that do not
   /// increase, more than 1000 different phones.
-  static Result<Alignments> read(std::span<const std::string> paths);
+  static Result<PhoneAlignments> read(std::span<const std::string> paths);
 
   /// Names of the classes; the first is "<sil>".
   const std::vector<std::string>& phones() const { return phones_; }
@@ -31,6 +31,9 @@ class Alignments {
   std::size_t size() const { return recordings_.size(); }
   /// Recordings are found by the last part of a path, without extension.
   bool contains(const std::string& recording) const;
+  /// Of where its phones begin and what they are called, whatever else is in the files, as text; empty
+  /// without an alignment.
+  std::string hash(const std::string& recording) const;
 
   /// The class spoken in the middle of each of `frames` frames at `frame_rate_hz` from the recording's start;
   /// kNone where the alignment does not reach. Error: mismatch for a recording without alignment.
@@ -49,4 +52,4 @@ class Alignments {
   std::map<std::string, std::vector<Segment>, std::less<>> recordings_;
 };
 
-}  // namespace tessera::train
+}  // namespace tessera::metrics
