@@ -61,10 +61,11 @@ struct LossConfig {
   double log_mel = 3.0;
   std::int64_t log_mel_start = 0;
   std::vector<int> mel_windows = {64, 128, 256, 512, 1024, 2048};
+  double envelope = 0.0;
   double stft = 0.0;
   double commitment = 1.0;
-  double adversarial = 0.2;
-  double feature_matching = 1.5;
+  double adversarial = 0.05;
+  double feature_matching = 0.3;
   double distillation = 0.0;
   bool balancer = false;
 };
@@ -73,7 +74,7 @@ struct QuantizerConfig {
   double decay = 0.99;
   double dead_below = 0.03;
   bool codebook_gradient = false;
-  double keep_all = 0.5;
+  double keep_all = 0.2;
   std::vector<int> choices = {};
 };
 
@@ -82,9 +83,11 @@ struct DiscriminatorConfig {
   std::vector<int> periods = {};
   int channels = 12;
   std::vector<double> bands = {1.0};
+  bool compressed = true;
   AdversarialLoss loss = AdversarialLoss::hinge;
   double seconds = 0.4;
   std::int64_t start_step = 3000;
+  std::int64_t lead_steps = 100;
   int every = 1;
 };
 
@@ -96,26 +99,24 @@ struct TeacherConfig {
 };
 
 struct OptimizerConfig {
-  double learning_rate = 6e-4;
+  double learning_rate = 1e-3;
   std::array<double, 2> betas = {0.9, 0.99};
   double epsilon = 1e-8;
   double weight_decay = 0.01;
   double clip = 1.0;
-  std::int64_t warmup_steps = 50;
+  std::int64_t warmup_steps = 100;
   ScheduleShape schedule = ScheduleShape::cosine;
   double floor = 0.03;
 };
 
 struct ModelOptimizerConfig : OptimizerConfig {
-  double encoder_factor = 0.3;
+  double encoder_factor = 1.0;
   double ema = 0.999;
 };
 
 struct DiscriminatorOptimizerConfig : OptimizerConfig {
   DiscriminatorOptimizerConfig() {
-    learning_rate = 1.5e-3;
     betas = {0.8, 0.99};
-    warmup_steps = 100;
     floor = 0.2;
   }
 };

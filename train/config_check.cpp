@@ -4,6 +4,8 @@
 #include <bit>
 #include <functional>
 
+#include "train/config_options.h"
+
 namespace tessera::train {
 namespace {
 
@@ -33,6 +35,13 @@ std::optional<std::string> in_data(const DataConfig& data) {
 
 std::optional<std::string> in_losses(const TrainConfig& config) {
   const LossConfig& losses = config.losses;
+  if (losses.envelope > 0) {
+    const int window = envelope_loss_options(config).scales.back().window;
+    if (crop_samples(config) <= window / 2) {
+      return "data: seconds: expected crops of more than " + std::to_string(window / 2) +
+             " samples for losses.envelope above 0, got " + std::to_string(crop_samples(config)) + " samples";
+    }
+  }
   if (losses.log_mel <= 0 && losses.stft <= 0) return std::nullopt;
   if (losses.mel_windows.empty()) {
     return "losses: mel_windows: expected at least one for log_mel or stft above 0, got none";
@@ -56,9 +65,9 @@ std::optional<std::string> in_discriminators(const TrainConfig& config) {
       return "discriminators: stft: expected powers of two, got " + std::to_string(window);
     }
   }
-  if (some.bands.empty() || some.bands.back() != 1 ||
+  if (some.bands.empty() || some.bands.front() <= 0 ||
       std::ranges::adjacent_find(some.bands, std::greater_equal()) != some.bands.end()) {
-    return "discriminators: bands: expected edges that rise to 1";
+    return "discriminators: bands: expected edges that rise";
   }
   if ((config.losses.adversarial > 0 || config.losses.feature_matching > 0) && some.stft.empty() &&
       some.periods.empty()) {

@@ -93,8 +93,9 @@ void add_losses(Builder& t, LossConfig& c) {
   t.add("normalized_error", c.normalized_error, {0, kAny}, "squared error of the waveform over its energy");
   t.add("pre_emphasized", c.pre_emphasized, {0, kAny}, "the same after a first difference");
   t.add("log_mel", c.log_mel, {0, kAny}, "distance of log-mel spectra, all windows");
-  t.add("log_mel_start", c.log_mel_start, {0, kAny}, "first step of log_mel and stft");
+  t.add("log_mel_start", c.log_mel_start, {0, kAny}, "first step of log_mel, envelope and stft");
   t.add("mel_windows", c.mel_windows, {64, 4096}, "samples of their windows, even");
+  t.add("envelope", c.envelope, {0, kAny}, "log power in 20 mel bands: levels, not fine structure");
   t.add("stft", c.stft, {0, kAny}, "spectral convergence and log magnitude, all windows");
   t.add("commitment", c.commitment, {0, kAny}, "latent to its codewords");
   t.add("adversarial", c.adversarial, {0, kAny}, "fooling the discriminators");
@@ -117,11 +118,14 @@ void add_discriminators(Builder& t, DiscriminatorConfig& c) {
   t.add("stft", c.stft, {16, 4096}, "windows of the spectral ones, powers of two; [] for none");
   t.add("periods", c.periods, {1, 1000}, "of the periodic ones, samples; [] for none");
   t.add("channels", c.channels, {1, 1024}, "width");
-  t.add("bands", c.bands, {0, 1}, "upper edges of the spectral ones' bands, rising to 1");
+  t.add("bands", c.bands, {0, 1},
+        "upper edges of the spectral ones' bands, rising; what lies above is not judged");
+  t.add("compressed", c.compressed, "the spectral ones see the fourth root of magnitudes");
   t.choose("loss", c.loss, {"hinge", "hinge_linear", "least_squares"}, "of both sides of the game");
   t.add("seconds", c.seconds, {0, 60},
         "of each crop that they see, from a point drawn per step; 0: all of it");
   t.add("start_step", c.start_step, {0, kAny}, "first step of the adversarial terms");
+  t.add("lead_steps", c.lead_steps, {0, kAny}, "steps before it in which they learn already");
   t.add("every", c.every, {1, 1000}, "steps between updates of the discriminators");
 }
 
@@ -151,7 +155,7 @@ void add_run(Builder& t, RunConfig& c) {
   t.choose("precision", c.precision, {"f32", "bf16"}, "what products multiply; sums are f32");
   t.add("recompute", c.recompute, "less memory, a third more time");
   t.add("log_every", c.log_every, {1, 1e9}, "steps between rows of the log");
-  t.add("examples_every", c.examples_every, {0, 1e9}, "between evaluations with examples; 0: none");
+  t.add("examples_every", c.examples_every, {0, 1e9}, "between evaluations with examples; 0: only the last");
   t.add("checkpoint_every", c.checkpoint_every, {1, 1e9}, "between checkpoints");
   t.add("keep", c.keep, {1, 1e6}, "the newest checkpoints that stay");
   t.add("keep_every", c.keep_every, {0, kAny}, "and those of multiples of this step; 0: none");

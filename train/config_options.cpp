@@ -96,10 +96,24 @@ LogMelLossOptions log_mel_loss_options(const TrainConfig& config) {
   return codec_log_mel(options);
 }
 
+LogMelLossOptions envelope_loss_options(const TrainConfig& config) {
+  LogMelLossOptions options;
+  options.sample_rate_hz = config.model.sample_rate_hz;
+  options.scales = {{512, 20}, {1024, 20}};
+  options.kind = SpectrumKind::power;
+  options = codec_log_mel(options);
+  options.floor = 1e-6f;
+  return options;
+}
+
 StftLossOptions stft_loss_options(const LossConfig& config) {
   StftLossOptions options;
   options.windows = config.mel_windows;
   return options;
+}
+
+std::int64_t first_step_of_discriminators(const TrainConfig& config) {
+  return std::max<std::int64_t>(config.discriminators.start_step - config.discriminators.lead_steps, 0);
 }
 
 StftDiscriminatorConfig stft_discriminator_config(const DiscriminatorConfig& config) {
@@ -107,6 +121,7 @@ StftDiscriminatorConfig stft_discriminator_config(const DiscriminatorConfig& con
   result.windows = config.stft;
   result.channels = config.channels;
   result.bands = config.bands;
+  result.compressed = config.compressed;
   return result;
 }
 

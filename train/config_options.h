@@ -31,7 +31,11 @@ DropoutOptions dropout_options(const QuantizerConfig& config);
 /// scale, more or less, at every window.
 LogMelLossOptions codec_log_mel(LogMelLossOptions options);
 LogMelLossOptions log_mel_loss_options(const TrainConfig& config);
+/// Bands so wide that only their levels are left of the spectrum.
+LogMelLossOptions envelope_loss_options(const TrainConfig& config);
 StftLossOptions stft_loss_options(const LossConfig& config);
+/// The first step of the discriminators: they learn before the codec learns from them.
+std::int64_t first_step_of_discriminators(const TrainConfig& config);
 StftDiscriminatorConfig stft_discriminator_config(const DiscriminatorConfig& config);
 PeriodDiscriminatorConfig period_discriminator_config(const DiscriminatorConfig& config);
 

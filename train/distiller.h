@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "core/autograd/tape.h"
@@ -19,6 +20,9 @@ namespace tessera::train {
 
 class Distiller {
  public:
+  /// Names of its parameters begin so.
+  static constexpr std::string_view kPrefix = "distillation.";
+
   /// Adds `distillation.weight` [D, E] and `.bias` to `parameters` and asks the teacher for the features of
   /// every recording, which are standardized over all frames; `progress` hears of each. Errors: those of the
   /// teacher; usage: the rates of teacher and codec are no multiples of one another.

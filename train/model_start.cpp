@@ -14,8 +14,11 @@ using Kind = TesseraBlock::Kind;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// Critical bands widen beyond about this frequency (the corner of the mel scale).
-constexpr double kCorner = 700;
+// Up to about here the ear follows the waveform of speech and hears an error of it as roughness; beyond, the
+// energy of the bands is most of what counts.
+constexpr double kCorner = 600;
+// Keeps the inverse, by which the decoder's first weights undo the weighting, within 20.
+constexpr double kLeastImportance = 0.05;
 // What an error of a band's log gain weighs beside errors of the shape's lowest coefficients, whose mean
 // square is 1.
 constexpr double kGainWeight = 3;
@@ -41,7 +44,7 @@ std::vector<int> gain_bands(const ModelConfig& config) {
 // How much less a coefficient's error is heard than that of a low one's, both relative to their power.
 double importance(const TesseraConfig& config, int coefficient) {
   const double frequency = (coefficient + 0.5) * config.sample_rate_hz / (2.0 * config.hop);
-  return 1 / (1 + frequency / kCorner);
+  return kLeastImportance + (1 - kLeastImportance) / (1 + std::pow(frequency / kCorner, 3));
 }
 
 TesseraBlock conv(Kind kind, const std::string& name, int in, int out, int rows) {

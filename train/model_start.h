@@ -14,9 +14,9 @@ namespace tessera::train {
 /// decoder the same backwards. Error usage: sizes that do not fit (the window, the width).
 Result<TesseraConfig> new_model(const ModelConfig& config);
 
-/// Scales that give every coefficient the same power over `pcm` [B, L], times a weight that falls with its
-/// frequency as the ear's bands widen; then weights of the convolutions at both ends as said above. The model
-/// must be one of new_model().
+/// Scales that give every coefficient the same power over `pcm` [B, L], times a weight that falls beyond the
+/// frequencies whose waveform the ear follows; then weights of the convolutions at both ends as said above.
+/// The model must be one of new_model().
 void start_as_transform_codec(CodecModel& model, Parameters& parameters, const Tensor& pcm, Tape& tape);
 
 /// Codebooks by k-means of the latents of pcm [B, L].

@@ -36,15 +36,13 @@ Objective::Objective(const TrainConfig& config, Parameters& discriminators) : co
   add("normalized_error", losses.normalized_error, 0);
   add("pre_emphasized", losses.pre_emphasized, 0);
   add("log_mel", losses.log_mel, losses.log_mel_start);
+  add("envelope", losses.envelope, losses.log_mel_start);
   add("stft", losses.stft, losses.log_mel_start);
   add(kDiscriminators, losses.adversarial + losses.feature_matching, config.discriminators.start_step);
   if (terms_.empty()) fail("objective", "a loss of the sound with a weight above 0", "none");
-  if (losses.log_mel > 0) {
-    log_mel_.emplace(log_mel_loss_options(config));
-  }
-  if (losses.stft > 0) {
-    stft_.emplace(stft_loss_options(losses));
-  }
+  if (losses.log_mel > 0) log_mel_.emplace(log_mel_loss_options(config));
+  if (losses.envelope > 0) envelope_.emplace(envelope_loss_options(config));
+  if (losses.stft > 0) stft_.emplace(stft_loss_options(losses));
   if (losses.adversarial > 0 || losses.feature_matching > 0) {
     if (!config.discriminators.stft.empty()) {
       jury_.add(std::make_unique<StftDiscriminator>(discriminators, "stft",
@@ -93,6 +91,8 @@ Tensor Objective::value(const std::string& term, Tape& tape, const Tensor& outpu
     loss = normalized(tape, output, target, 0.97f);
   } else if (term == "log_mel") {
     loss = (*log_mel_)(tape, output, target);
+  } else if (term == "envelope") {
+    loss = (*envelope_)(tape, output, target);
   } else {
     loss = (*stft_)(tape, output, target);
   }
@@ -143,7 +143,7 @@ Result<void> Objective::restore(std::span<const std::pair<std::string, Tensor>> 
 
 bool Objective::discriminators_learn(std::int64_t step) const {
   const bool used = config_.losses.adversarial > 0 || config_.losses.feature_matching > 0;
-  return used && step >= config_.discriminators.start_step && step % config_.discriminators.every == 0;
+  return used && step >= first_step_of_discriminators(config_) && step % config_.discriminators.every == 0;
 }
 
 // The part of pcm [B, T] that the discriminators see.

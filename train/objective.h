@@ -59,7 +59,7 @@ class Objective {
 
   TrainConfig config_;
   std::vector<Term> terms_;
-  std::optional<LogMelLoss> log_mel_;
+  std::optional<LogMelLoss> log_mel_, envelope_;
   std::optional<StftLoss> stft_;
   Jury jury_;
   std::optional<Balancer> balancer_;

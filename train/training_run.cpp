@@ -249,7 +249,8 @@ Result<RunResult> TrainingRun::loop() {
     means_.add(report->losses);
     stopped = options_.stop && options_.stop();
     const bool last = done == steps;
-    const bool evaluated = last || done % config_.run.examples_every == 0;
+    const int every = config_.run.examples_every;  // 0: at the end alone
+    const bool evaluated = last || (every && done % every == 0);
     const bool logged = evaluated || done % config_.run.log_every == 0;
     if (evaluated) {
       if (auto ok = evaluate_model(); !ok) return ok.error();

@@ -77,7 +77,12 @@ Result<void> TrainingStep::initialize(const Tensor& pcm) {
     auto file = read_model_file(config_.model.from);
     if (!file) return file.error();
     model_->set_tables(file->tables);
-    if (auto ok = parameters_.set_values(file->weights); !ok) return ok.error();
+    NamedTensors values = file->weights;
+    for (const auto& own :
+         parameters_.values()) {  // a model file has no projection to the teacher: it starts anew
+      if (own.first.starts_with(Distiller::kPrefix)) values.push_back(own);
+    }
+    if (auto ok = parameters_.set_values(values); !ok) return ok.error();
     if (auto ok = quantizer_->set_codebooks(file->codebooks); !ok) return ok.error();
   } else {
     if (config_.model.start == ModelConfig::Start::transform) {
@@ -127,7 +132,7 @@ Result<void> TrainingStep::discriminate(const Tensor& output, const Tensor& targ
   tape_.backward(loss);
   const OptimizerConfig& options = config_.discriminator_optimizer;
   const double rate =
-      learning_rate(schedule_of(options, config_.run.steps), steps_ - config_.discriminators.start_step);
+      learning_rate(schedule_of(options, config_.run.steps), steps_ - first_step_of_discriminators(config_));
   auto norm = discriminator_optimizer_->step(tape_.pool(), rate, options.clip);
   discriminator_parameters_.clear_gradients();
   if (!norm) return with_place(norm.error(), steps_, batch);

@@ -88,7 +88,7 @@ TEST(Config, ErrorsOfValuesThatDoNotFitOneAnother) {
   EXPECT_EQ(error_of("{" + kData + R"(, "discriminators": {"stft": [500]}})"),
             "config.json: discriminators: stft: expected powers of two, got 500");
   EXPECT_EQ(error_of("{" + kData + R"(, "discriminators": {"bands": [0.5, 0.5, 1]}})"),
-            "config.json: discriminators: bands: expected edges that rise to 1");
+            "config.json: discriminators: bands: expected edges that rise");
   EXPECT_EQ(error_of("{" + kData + R"(, "quantizer": {"choices": [4, 20]}})"),
             "config.json: quantizer: choices: expected at most model.codebooks (16), got 20");
   EXPECT_EQ(error_of(R"({"data": {"train": ["a"], "mix_db": [3, 1]}})"),
@@ -99,6 +99,11 @@ TEST(Config, CropsMustHoldTheSpectra) {
   EXPECT_EQ(error_of(R"({"data": {"train": ["a"], "seconds": 0.05}, "losses": {"mel_windows": [2048]}})"),
             "config.json: data: seconds: expected crops of more than half the longest of losses.mel_windows "
             "(2048 samples), got 960 samples");
+  EXPECT_EQ(
+      error_of(R"({"data": {"train": ["a"], "seconds": 0.05}, "losses": {"envelope": 1},
+                         "model": {"sample_rate_hz": 8000, "hop": 40, "latent": 16}})"),
+      "config.json: data: seconds: expected crops of more than 512 samples for losses.envelope above 0, "
+      "got 400 samples");
   EXPECT_EQ(error_of("{" + kData + R"(, "losses": {"mel_windows": [65]}})"),
             "config.json: losses: mel_windows: expected even lengths, got 65");
   EXPECT_EQ(error_of("{" + kData + R"(, "losses": {"mel_windows": []}})"),

@@ -12,8 +12,10 @@
 #include "core/error.h"
 #include "core/exact_math.h"
 #include "core/random.h"
+#include "tests/autograd/gradient_check.h"
 #include "tests/random.h"
 #include "train/discriminators/adversarial.h"
+#include "train/discriminators/compression.h"
 #include "train/discriminators/period_discriminator.h"
 #include "train/discriminators/stft_discriminator.h"
 
@@ -74,6 +76,11 @@ std::vector<Case> all_kinds() {
     config.bands = {0.25, 0.5, 1.0};
     return std::make_unique<StftDiscriminator>(p, "stft", config);
   };
+  const auto compressed = [](Parameters& p) {
+    StftDiscriminatorConfig config = small_stft();
+    config.compressed = true;
+    return std::make_unique<StftDiscriminator>(p, "stft", config);
+  };
   const auto period = [](Parameters& p) {
     return std::make_unique<PeriodDiscriminator>(p, "period", small_period());
   };
@@ -83,7 +90,7 @@ std::vector<Case> all_kinds() {
     both->add(period(p));
     return both;
   };
-  return {{"stft", stft}, {"banded", banded}, {"period", period}, {"jury", jury}};
+  return {{"stft", stft}, {"banded", banded}, {"compressed", compressed}, {"period", period}, {"jury", jury}};
 }
 
 class DiscriminatorTest : public testing::TestWithParam<Case> {
@@ -241,7 +248,8 @@ TEST(Discriminators, ConfigurationsThatCannotWorkThrow) {
   EXPECT_THROW(stft([](auto& c) { c.channels = 0; }), UsageError);
   EXPECT_THROW(stft([](auto& c) { c.dilations = {0}; }), UsageError);
   EXPECT_THROW(stft([](auto& c) { c.bands = {}; }), UsageError);
-  EXPECT_THROW(stft([](auto& c) { c.bands = {0.5}; }), UsageError);
+  EXPECT_NO_THROW(stft([](auto& c) { c.bands = {0.5}; }));
+  EXPECT_THROW(stft([](auto& c) { c.bands = {1.5}; }), UsageError);
   EXPECT_THROW(stft([](auto& c) { c.bands = {0.5, 0.4, 1.0}; }), UsageError);
   EXPECT_THROW(stft([](auto& c) { c.bands = {0.5, std::nan(""), 1.0}; }), UsageError);
   EXPECT_THROW(stft([](auto& c) { c.bands = {0.001, 1.0}; }), UsageError);
@@ -257,6 +265,35 @@ TEST(Discriminators, ConfigurationsThatCannotWorkThrow) {
   EXPECT_THROW(period([](auto& c) { c.periods = {3, 3}; }), UsageError);
   EXPECT_THROW(period([](auto& c) { c.channels = -1; }), UsageError);
   EXPECT_THROW(period([](auto& c) { c.layers = 0; }), UsageError);
+}
+
+// ---- Compression ----
+
+TEST(CompressMagnitude, KeepsThePhaseAndTakesTheFourthRootOfTheMagnitude) {
+  ThreadPool pool;
+  Tape tape(pool);
+  Tensor x = Tensor::zeros({3, 2});
+  const float values[] = {3.0f, -4.0f, 0.0f, 1e-2f, 0.0f, 0.0f};
+  std::copy(std::begin(values), std::end(values), x.f32());
+  const Tensor y = compress_magnitude(tape, x);
+  const double fourth_root_of_5 = 1.4953487812;
+  EXPECT_NEAR(y.f32()[0], 0.6 * fourth_root_of_5, 1e-5);
+  EXPECT_NEAR(y.f32()[1], -0.8 * fourth_root_of_5, 1e-5);
+  EXPECT_EQ(y.f32()[2], 0.0f);
+  EXPECT_NEAR(y.f32()[3], 0.3162277660, 2e-4);  // the floor is 30 dB below
+  EXPECT_EQ(y.f32()[4], 0.0f);
+  EXPECT_EQ(y.f32()[5], 0.0f);
+}
+
+TEST(CompressMagnitude, GradientsAreTheSlopes) {
+  test::expect_gradients([](Tape& tape, std::span<const Tensor> x) { return compress_magnitude(tape, x[0]); },
+                         {test::random_nonzero({7, 2}, 3)});
+}
+
+TEST(CompressMagnitude, AnotherLastExtentThrows) {
+  ThreadPool pool;
+  Tape tape(pool);
+  EXPECT_THROW(compress_magnitude(tape, Tensor::zeros({4, 3})), UsageError);
 }
 
 // ---- Learning ----

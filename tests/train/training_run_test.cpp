@@ -6,16 +6,19 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <limits>
 #include <thread>
 
 #include "codec/codec.h"
 #include "core/hash.h"
+#include "core/npy.h"
 #include "tests/random.h"
 #include "tests/train/run_support.h"
 #include "train/checkpoint.h"
 #include "train/log.h"
+#include "train/model_file.h"
 #include "train/training_step.h"
 
 namespace tessera::train {
@@ -66,6 +69,7 @@ class TrainingRunTest : public testing::Test {
     config.model.codebooks = 3;
     config.model.codebook_size = 16;
     config.losses.mel_windows = {64, 256};
+    config.losses.envelope = 0.5;
     config.discriminators.stft = {64};
     config.discriminators.channels = 4;
     config.discriminators.start_step = 6;
@@ -173,6 +177,57 @@ TEST_F(TrainingRunTest, KilledAndResumedIsAsIfNeverKilled) {
   EXPECT_GT(kills, 0);
   EXPECT_EQ(last_state("killed"), last_state("whole"));
   EXPECT_EQ(text_of(folder_ / "killed/log.csv"), text_of(folder_ / "whole/log.csv"));
+}
+
+TEST_F(TrainingRunTest, StartsFromAModelFileAndLearnsFromATeacherToo) {
+  TrainConfig first = config();
+  first.run.steps = 3;
+  first.run.examples_every = 0;  // evaluates at the end alone
+  const auto before = start_run(first, options("first"));
+  ASSERT_TRUE(before) << before.error().message;
+  const std::string features_folder = folder_ / "features";
+  std::filesystem::create_directory(features_folder);
+  for (int i = 0; i < 4; ++i) {  // of 12000 samples, at 40 frames a second
+    std::vector<float> features(60 * 2);
+    for (std::size_t k = 0; k < features.size(); ++k) features[k] = static_cast<float>(k * k % 7);
+    ASSERT_TRUE(write_npy(features_folder + "/sound" + std::to_string(i) + ".npy", {60, 2}, features));
+  }
+  TrainConfig second = first;
+  second.model.from = before->model;
+  second.losses.distillation = 1;
+  second.teacher.kind = TeacherConfig::Kind::features;
+  second.teacher.path = features_folder;
+  second.teacher.frame_rate_hz = 40;
+  second.optimizer.learning_rate = 0;
+  const auto after = start_run(second, options("second"));
+  ASSERT_TRUE(after) << after.error().message;
+  const ModelFile a = read_model_file(before->model).value(), b = read_model_file(after->model).value();
+  ASSERT_EQ(a.weights.size(), b.weights.size());
+  for (std::size_t i = 0; i < a.weights.size(); ++i) {
+    EXPECT_EQ(a.weights[i].first, b.weights[i].first);
+    EXPECT_EQ(test::floats_of(a.weights[i].second), test::floats_of(b.weights[i].second))
+        << a.weights[i].first;
+  }
+}
+
+TEST_F(TrainingRunTest, DiscriminatorsLearnBeforeTheCodecDoesFromThem) {
+  TrainConfig leading = config();
+  leading.run.steps = 12;
+  leading.discriminators.start_step = 9;
+  leading.discriminators.lead_steps = 4;
+  leading.run.log_every = 1;
+  ASSERT_TRUE(start_run(leading, options("a")));
+  const auto log = read_metrics(folder_ / "a/log.csv").value();
+  const auto first_of = [&](const char* name) {
+    const auto column = std::ranges::find(log.columns, name) - log.columns.begin();
+    return std::ranges::find_if(log.values,
+                                [column](const std::vector<double>& row) {
+                                  return !std::isnan(row[static_cast<std::size_t>(column)]);
+                                }) -
+           log.values.begin();
+  };
+  EXPECT_EQ(first_of("discriminator"), 5);
+  EXPECT_EQ(first_of("adversarial"), 9);
 }
 
 TEST_F(TrainingRunTest, ABatchThatGoesWrongIsNamed) {

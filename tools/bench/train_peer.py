@@ -45,10 +45,11 @@ DEFAULTS = {
         "pre_emphasized": 0.1,
         "log_mel": 3.0,
         "mel_windows": [64, 128, 256, 512, 1024, 2048],
+        "envelope": 0.0,
         "stft": 0.0,
         "commitment": 1.0,
-        "adversarial": 0.2,
-        "feature_matching": 1.5,
+        "adversarial": 0.05,
+        "feature_matching": 0.3,
         "distillation": 0.0,
         "balancer": False,
     },
@@ -56,7 +57,7 @@ DEFAULTS = {
         "decay": 0.99,
         "dead_below": 0.03,
         "codebook_gradient": False,
-        "keep_all": 0.5,
+        "keep_all": 0.2,
         "choices": [],
     },
     "discriminators": {
@@ -64,12 +65,13 @@ DEFAULTS = {
         "periods": [],
         "channels": 12,
         "bands": [1.0],
+        "compressed": True,
         "seconds": 0.4,
         "loss": "hinge",
         "every": 1,
     },
     "optimizer": {
-        "learning_rate": 6e-4,
+        "learning_rate": 1e-3,
         "betas": [0.9, 0.99],
         "epsilon": 1e-8,
         "weight_decay": 0.01,
@@ -77,7 +79,7 @@ DEFAULTS = {
         "ema": 0.999,
     },
     "discriminator_optimizer": {
-        "learning_rate": 0.0015,
+        "learning_rate": 1e-3,
         "betas": [0.8, 0.99],
         "epsilon": 1e-8,
         "weight_decay": 0.01,
@@ -87,7 +89,7 @@ DEFAULTS = {
 # Keys for which PyTorch's side has the default value only.
 FIXED = {
     "model": ("quantizer",),
-    "losses": ("stft", "distillation", "balancer"),
+    "losses": ("envelope", "stft", "distillation", "balancer"),
     "quantizer": ("codebook_gradient",),
     "discriminators": ("periods", "bands", "loss", "every"),
 }

@@ -62,8 +62,9 @@ class SoundLoss:
 
 
 class StftDiscriminator(nn.Module):
-    def __init__(self, window, channels):
+    def __init__(self, window, channels, compressed):
         super().__init__()
+        self.compressed = compressed
         hann = torch.hann_window(window)
         self.register_buffer("window", hann / hann.square().sum().sqrt())
         layers = [nn.Conv2d(2, channels, (3, 9), padding=(1, 4))]
@@ -75,7 +76,10 @@ class StftDiscriminator(nn.Module):
         self.to(memory_format=torch.channels_last)
 
     def forward(self, x, autocast):
-        y = torch.view_as_real(stft(x, self.window)).permute(0, 3, 1, 2)  # [B, 2, frames, bins]
+        y = torch.view_as_real(stft(x, self.window))  # [B, frames, bins, 2]
+        if self.compressed:
+            y = y * (y.square().sum(-1, keepdim=True) + 1e-7) ** -0.375
+        y = y.permute(0, 3, 1, 2)
         features = []
         with autocast():
             for layer in self.layers:
@@ -88,7 +92,8 @@ class Jury(nn.Module):
     def __init__(self, config):
         super().__init__()
         options = config["discriminators"]
-        members = [StftDiscriminator(window, options["channels"]) for window in options["stft"]]
+        width, compressed = options["channels"], options["compressed"]
+        members = [StftDiscriminator(window, width, compressed) for window in options["stft"]]
         self.members, self.weights = nn.ModuleList(members), config["losses"]
 
     def forward(self, x, autocast):

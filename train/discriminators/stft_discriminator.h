@@ -18,9 +18,10 @@ struct StftDiscriminatorConfig {
   std::vector<int> windows = {512, 256, 128};  ///< samples, 16 to 4096, multiples of 4; hops are a quarter
   int channels = 16;
   std::vector<int> dilations = {1, 2, 4};  ///< over frames, of the layers that halve the bins
-  /// Upper edges of the bands as shares of half the sample rate, rising to 1; each band has layers of its
-  /// own, all share the last. DAC: 0.1, 0.25, 0.5, 0.75, 1.
+  /// Upper edges of the bands as shares of half the sample rate, rising to at most 1, beyond which nothing
+  /// is judged; each band has layers of its own, all share the last. DAC: 0.1, 0.25, 0.5, 0.75, 1.
   std::vector<double> bands = {1.0};
+  bool compressed = false;  ///< see compression.h
 };
 
 class StftDiscriminator final : public Discriminator {
@@ -44,6 +45,7 @@ class StftDiscriminator final : public Discriminator {
     Kernel last = {};
   };
   std::vector<int> dilations_;
+  bool compressed_;
   std::vector<Resolution> resolutions_;
 };
 
