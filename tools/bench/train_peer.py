@@ -319,7 +319,7 @@ def print_table(report):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     number = {"type": int, "metavar": "N"}
-    program, tessera = "build/tests/bench/train_bench", "build/apps/tessera"
+    program, tessera = "build/tests/bench/train_bench", "build/tessera"
     parser.add_argument("--program", default=program, help="train_bench (%(default)s); '' for PyTorch alone")
     parser.add_argument("--tessera", default=tessera, help="the tool, to compare its defaults (%(default)s)")
     parser.add_argument("--config", metavar="FILE", help="a configuration of tessera train")
