@@ -37,6 +37,14 @@ class Fields {
   int integer_or(const char* key, int otherwise) const {
     return json_.is_object() && json_.contains(key) ? integer(key) : otherwise;
   }
+  float number(const char* key, int lowest, int highest) const {
+    const auto found = json_.find(key);
+    if (found != json_.end() && found->is_number()) {
+      const auto value = found->get<double>();
+      if (value >= lowest && value <= highest) return static_cast<float>(value);
+    }
+    bad(key, "a number from " + std::to_string(lowest) + " to " + std::to_string(highest));
+  }
   std::string text(const char* key) const {
     const auto found = json_.find(key);
     if (found != json_.end() && found->is_string()) return found->get<std::string>();
@@ -84,7 +92,8 @@ constexpr std::array kKinds = {KindName{Kind::transform, "transform"},
                                KindName{Kind::join_gain, "join_gain"},
                                KindName{Kind::conv, "conv"},
                                KindName{Kind::conv_transpose, "conv_transpose"},
-                               KindName{Kind::residual, "residual"}};
+                               KindName{Kind::residual, "residual"},
+                               KindName{Kind::pitch_filter, "pitch_filter"}};
 
 Kind kind_of(const std::string& name) {
   std::string all;
@@ -93,6 +102,18 @@ Kind kind_of(const std::string& name) {
     all += (all.empty() ? "" : ", ") + std::string(kind.name);
   }
   refuse("expected a block of " + all + ", got \"" + name + "\"");
+}
+
+PitchFilterOptions read_pitch_filter(const Fields& fields) {
+  PitchFilterOptions options;
+  options.hop = fields.integer("hop");
+  options.shortest = fields.integer("shortest", 2);
+  options.longest = fields.integer("longest", options.shortest + 1);
+  options.before = fields.integer("before", 0);
+  options.after = fields.integer("after", 0);
+  options.smoothing = fields.integer("smoothing");
+  options.strength = fields.number("strength", 0, 4);
+  return options;
 }
 
 TesseraBlock read_block(const Json& json, int hop) {
@@ -137,6 +158,9 @@ TesseraBlock read_block(const Json& json, int hop) {
       block.kernel = fields.integer("kernel");
       block.dilation = fields.integer("dilation");
       break;
+    case Kind::pitch_filter:
+      block.pitch = read_pitch_filter(fields);
+      break;
   }
   return block;
 }
@@ -171,6 +195,15 @@ Json block_json(const TesseraBlock& block) {
     case Kind::residual:
       json.update({{"name", block.name}, {"channels", block.in}, {"kernel", block.kernel}});
       json["dilation"] = block.dilation;
+      break;
+    case Kind::pitch_filter:
+      json.update({{"hop", block.pitch.hop},
+                   {"shortest", block.pitch.shortest},
+                   {"longest", block.pitch.longest},
+                   {"before", block.pitch.before},
+                   {"after", block.pitch.after},
+                   {"smoothing", block.pitch.smoothing},
+                   {"strength", block.pitch.strength}});
       break;
   }
   return json;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/pitch_filter.h"
+
 namespace tessera {
 
 /// One block of an encoder or decoder.
@@ -22,6 +24,7 @@ struct TesseraBlock {
     conv,               ///< name, in, out, kernel, stride, dilation
     conv_transpose,     ///< name, in, out, kernel, stride
     residual,           ///< name, in == out, kernel, dilation
+    pitch_filter,       ///< pitch: samples -> samples
   };
   Kind kind = Kind::conv;
   std::string name = {};
@@ -30,6 +33,7 @@ struct TesseraBlock {
   int stride = 1;
   int dilation = 1;
   std::vector<int> bands = {};  ///< widths
+  PitchFilterOptions pitch = {};
 
   /// Whether it turns samples into rows of the hop, or back.
   bool transforms() const { return kind <= Kind::synthesis; }

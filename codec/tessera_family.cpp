@@ -114,6 +114,9 @@ void add_block(Sequential& layers, const TesseraBlock& block, const Transform& t
     case Kind::residual:
       layers.add(residual(block, weights));
       break;
+    case Kind::pitch_filter:
+      layers.add<PitchFilter>(block.pitch);
+      break;
   }
 }
 
@@ -147,6 +150,11 @@ int samples_per_frame(const TesseraConfig& config) {
     refuse(
         "expected an encoder and a decoder with the same number of samples per frame, at most 1048576, got " +
         std::to_string(down) + " and " + std::to_string(up));
+  }
+  for (const TesseraBlock& block : config.decoder) {
+    if (block.kind != TesseraBlock::Kind::pitch_filter || down % block.pitch.hop == 0) continue;
+    refuse("expected a pitch filter whose hop divides the " + std::to_string(down) +
+           " samples of a frame, got " + std::to_string(block.pitch.hop));
   }
   return static_cast<int>(down);
 }

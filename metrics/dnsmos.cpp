@@ -17,8 +17,11 @@ namespace {
 constexpr std::int64_t kFrame = 320, kStep = 160, kBins = 161;
 constexpr std::int64_t kFrames = (static_cast<std::int64_t>(Dnsmos::kWindow) - kFrame) / kStep + 1;  // 900
 constexpr std::size_t kReach =
-    4;                        // convolutions before the first pooling; so many frames they see to each side
-constexpr int kTogether = 8;  // windows: 200 MB of features
+    4;  // convolutions before the first pooling; so many frames they see to each side
+constexpr std::int64_t kEnd =
+    2 * static_cast<std::int64_t>(kReach);  // frames that kReach rows of an end take
+constexpr std::int64_t kBlock = 64;         // rows of them at once: their features stay in the cache
+constexpr int kTogether = 8;                // windows: 40 MB of features
 constexpr std::int64_t kChannels[] = {1, 128, 64, 64, 32, 32, 32, 64};  // before and after the convolutions
 constexpr std::int64_t kFeatures[] = {64, 128, 64, 3};                  // likewise, dense layers
 
@@ -124,6 +127,18 @@ Tensor Dnsmos::fine_layers(Tape& tape, const Tensor& x, bool begins, bool ends) 
   return y;
 }
 
+// The same for frames that neither begin nor end a window: all rows but kReach at both ends, a block at a
+// time.
+Tensor Dnsmos::inner_fine_layers(Tape& tape, const Tensor& frames) const {
+  const std::int64_t rows = frames.dim(1) - kEnd;
+  std::vector<Tensor> blocks;
+  for (std::int64_t first = 0; first < rows; first += kBlock) {
+    const std::int64_t count = std::min(kBlock, rows - first) + kEnd;
+    blocks.push_back(fine_layers(tape, ops::slice(tape, frames, 1, first, count), false, false));
+  }
+  return ops::concat(tape, blocks, 1);
+}
+
 // What follows them, for one window [1, 900, 161, 32].
 std::array<double, 3> Dnsmos::rate_window(Tape& tape, const Tensor& fine) const {
   Tensor x = halved(tape, fine);
@@ -151,11 +166,9 @@ std::array<double, 3> Dnsmos::rate_window(Tape& tape, const Tensor& fine) const 
 std::array<double, 3> Dnsmos::rate_windows(std::span<const float> sound, int windows,
                                            ThreadPool& pool) const {
   constexpr std::int64_t kHopFrames = static_cast<std::int64_t>(kHop) / kStep;
-  constexpr std::int64_t kEnd =
-      2 * static_cast<std::int64_t>(kReach);  // frames that kReach rows of an end take
   Tape tape(pool);
   const Tensor frames = spectra(tape, sound, kFrames + (windows - 1) * kHopFrames);
-  const Tensor shared = fine_layers(tape, frames, false, false);
+  const Tensor shared = inner_fine_layers(tape, frames);
   std::array<double, 3> sums = {};
   for (int i = 0; i < windows; ++i) {
     const std::int64_t first = i * kHopFrames;

@@ -47,6 +47,7 @@ class Dnsmos {
   Tensor spectra(Tape& tape, std::span<const float> sound, std::int64_t count) const;
   Tensor convolve(Tape& tape, const Tensor& x, std::size_t layer, bool begins, bool ends) const;
   Tensor fine_layers(Tape& tape, const Tensor& x, bool begins, bool ends) const;
+  Tensor inner_fine_layers(Tape& tape, const Tensor& frames) const;
   std::array<double, 3> rate_window(Tape& tape, const Tensor& fine) const;
   std::array<double, 3> rate_windows(std::span<const float> sound, int windows, ThreadPool& pool) const;
 

@@ -5,6 +5,7 @@
 #include "core/autograd/conv.h"
 #include "core/autograd/elementwise.h"
 #include "core/autograd/gain.h"
+#include "core/autograd/pitch_filter.h"
 #include "core/autograd/rearrange.h"
 #include "core/error.h"
 #include "core/spectral.h"
@@ -109,6 +110,8 @@ std::vector<CodecModel::Block> CodecModel::add_blocks(const std::vector<TesseraB
     } else if (spec.kind == Kind::residual) {
       block.first = add(spec.name + ".conv1", spec.in, spec.out, spec.kernel, 1.0f);
       block.second = add(spec.name + ".conv2", spec.out, spec.out, 1, kBranchVariance);
+    } else if (spec.kind == Kind::pitch_filter) {
+      block.pitch_filter = std::make_shared<PitchFilter>(spec.pitch);
     }
     blocks.push_back(std::move(block));
   }
@@ -156,6 +159,8 @@ Tensor CodecModel::run(Tape& tape, const Block& block, Tensor x) const {
       };
       return recompute_ ? recompute(tape, x, body) : body(tape, x);
     }
+    case Kind::pitch_filter:
+      return ops::pitch_filter(tape, x, block.pitch_filter);
   }
   return x;
 }

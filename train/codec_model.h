@@ -3,6 +3,7 @@
 // bits (tests/train/codec_model_test.cpp).
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ class CodecModel {
   struct Block {
     TesseraBlock spec = {};
     Conv first = {}, second = {};
+    std::shared_ptr<const PitchFilter> pitch_filter = {};
   };
   std::vector<Block> add_blocks(const std::vector<TesseraBlock>& specs, Parameters& parameters);
   Tensor run(Tape& tape, const Block& block, Tensor x) const;

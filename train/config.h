@@ -26,6 +26,7 @@ struct ModelConfig {
   int latent = 128;
   std::vector<int> encoder = {1, 2, 4};
   std::vector<int> decoder = {1, 2, 4, 1, 2};
+  bool pitch_filter = true;
   int kernel = 3;
   Quantizer quantizer = Quantizer::residual;
   int codebooks = 16;

@@ -14,11 +14,8 @@ using Kind = TesseraBlock::Kind;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// Up to about here the ear follows the waveform of speech and hears an error of it as roughness; beyond, the
-// energy of the bands is most of what counts.
-constexpr double kCorner = 600;
-// Keeps the inverse, by which the decoder's first weights undo the weighting, within 20.
-constexpr double kLeastImportance = 0.05;
+// Critical bands widen beyond about this frequency (the corner of the mel scale).
+constexpr double kCorner = 700;
 // What an error of a band's log gain weighs beside errors of the shape's lowest coefficients, whose mean
 // square is 1.
 constexpr double kGainWeight = 3;
@@ -44,7 +41,7 @@ std::vector<int> gain_bands(const ModelConfig& config) {
 // How much less a coefficient's error is heard than that of a low one's, both relative to their power.
 double importance(const TesseraConfig& config, int coefficient) {
   const double frequency = (coefficient + 0.5) * config.sample_rate_hz / (2.0 * config.hop);
-  return kLeastImportance + (1 - kLeastImportance) / (1 + std::pow(frequency / kCorner, 3));
+  return 1 / (1 + frequency / kCorner);
 }
 
 TesseraBlock conv(Kind kind, const std::string& name, int in, int out, int rows) {
@@ -68,6 +65,20 @@ TesseraBlock plain(Kind kind, int in, int out) {
 TesseraBlock gains(Kind kind, int in, int out, const std::vector<int>& bands) {
   TesseraBlock block = plain(kind, in, out);
   block.bands = bands;
+  return block;
+}
+
+// Periods from 2 to 19 ms (53 to 500 Hz), harmonics up to 800 Hz; a frame of 20 ms late.
+TesseraBlock pitch_filter(const ModelConfig& config) {
+  TesseraBlock block;
+  block.kind = Kind::pitch_filter;
+  block.pitch.hop = config.hop % 4 ? config.hop : config.hop / 4;
+  block.pitch.shortest = config.sample_rate_hz / 500;
+  block.pitch.smoothing = config.sample_rate_hz / 800;
+  block.pitch.longest = config.sample_rate_hz / 50 - block.pitch.smoothing;
+  block.pitch.before = 2;
+  block.pitch.after = 1;
+  block.pitch.strength = 1.2f;
   return block;
 }
 
@@ -174,6 +185,10 @@ Result<TesseraConfig> new_model(const ModelConfig& config) {
       conv(Kind::conv_transpose, "decoder.out", config.channels, coefficients, config.rows));
   model.decoder.push_back(gains(Kind::join_gain, coefficients, config.hop, bands));
   model.decoder.push_back(plain(Kind::synthesis, config.hop, 1));
+  if (config.pitch_filter) {
+    model.decoder.push_back(pitch_filter(config));
+    model.pre_skip += PitchFilter(model.decoder.back().pitch).delay();
+  }
   return model;
 }
 

@@ -109,6 +109,14 @@ TEST(Load, OddConfigurationsOfOurFamilyAreRefused) {
          "{\"block\":\"split_gain\",\"bands\":[4,20]}", ErrorCode::format, "to 16 channels, got 1 to 26");
   refuse("\"name\":\"encoder.in\",\"in\":40", "\"stride\":2,\"name\":\"encoder.in\",\"in\":40",
          ErrorCode::format, "a stride of at most the kernel 1, got 2");
+  refuse("{\"block\":\"inverse_transform\"}",
+         "{\"block\":\"inverse_transform\"},{\"block\":\"pitch_filter\",\"hop\":40,\"shortest\":4,"
+         "\"longest\":50,\"before\":2,\"after\":1,\"smoothing\":10,\"strength\":\"high\"}",
+         ErrorCode::format, "expected a number from 0 to 4 under \"strength\", got \"high\"");
+  refuse("{\"block\":\"inverse_transform\"}",
+         "{\"block\":\"inverse_transform\"},{\"block\":\"pitch_filter\",\"hop\":30,\"shortest\":4,"
+         "\"longest\":50,\"before\":2,\"after\":1,\"smoothing\":10,\"strength\":1}",
+         ErrorCode::format, "a pitch filter whose hop divides the 40 samples of a frame, got 30");
   refuse("\"codebooks\":4", "\"codebooks\":5", ErrorCode::mismatch, "quantizer.4.codebook");
   refuse("{\"family\"", "[{\"family\"", ErrorCode::format, "expected a JSON object");
 }

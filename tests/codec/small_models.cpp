@@ -137,7 +137,7 @@ std::string tessera_weights() {
                {"block":"inverse_transform"}]})"}});
 }
 
-// The blocks that tessera_weights() leaves out: gain apart from shape, two rows to a frame.
+// The blocks that tessera_weights() leaves out: gain apart from shape, two rows to a frame, the pitch filter.
 std::string tessera_gain_weights() {
   constexpr int kHop = 20, kWidth = 24, kLatent = 12;
   Maker make;
@@ -155,7 +155,7 @@ std::string tessera_gain_weights() {
   add("decoder.out", {kWidth, kHop + 3, 2}, kHop + 3);
   for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
   return make.file(
-      {{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":20,
+      {{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":80,
     "codebooks":4,"codebook_size":30,"latent":12,
     "encoder":[{"block":"analysis"},{"block":"split_gain","bands":[4,6,10]},
                {"block":"conv","name":"encoder.in","in":23,"out":24,"kernel":2,"stride":2,"dilation":1},
@@ -163,7 +163,9 @@ std::string tessera_gain_weights() {
                {"block":"conv","name":"encoder.out","in":24,"out":12,"kernel":1,"dilation":1}],
     "decoder":[{"block":"conv","name":"decoder.in","in":12,"out":24,"kernel":1,"dilation":1},
                {"block":"conv_transpose","name":"decoder.out","in":24,"out":23,"kernel":2,"stride":2},
-               {"block":"join_gain","bands":[4,6,10]},{"block":"synthesis"}]})"}});
+               {"block":"join_gain","bands":[4,6,10]},{"block":"synthesis"},
+               {"block":"pitch_filter","hop":40,"shortest":4,"longest":50,"before":2,"after":1,"smoothing":10,
+                "strength":0.9}]})"}});
 }
 
 }  // namespace

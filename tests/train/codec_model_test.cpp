@@ -170,6 +170,7 @@ TEST(ModelStart, IsATransformCodec) {
   for (const int rows : {1, 2}) {
     ModelConfig config = small_config(rows);
     config.latent = config.rows * (config.hop + config.bands);
+    config.pitch_filter = false;
     const TesseraConfig blocks = new_model(config).value();
     Parameters parameters(3);
     CodecModel model(blocks, mdct_tables(blocks), parameters);
