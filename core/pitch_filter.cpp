@@ -1,7 +1,6 @@
 #include "core/pitch_filter.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -137,7 +136,7 @@ Pitch PitchFilter::estimate(const float* center, const Pitch& before, const Scra
   const double value = at(pitch.period);
   pitch.weight = options_.strength *
                  static_cast<float>(std::clamp((value - kAperiodic) / (kPeriodic - kAperiodic), 0.0, 1.0));
-  pitch.voiced = value > kVoiced;
+  pitch.voiced = value > kVoiced ? 1 : 0;
   return pitch;
 }
 

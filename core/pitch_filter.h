@@ -19,20 +19,20 @@ namespace tessera {
 
 /// Times are in samples.
 struct PitchFilterOptions {
-  int hop = 80;        ///< between two estimates of the pitch
-  int shortest = 32;   ///< period
-  int longest = 304;   ///< period, and how many samples are compared with those a period later
-  int before = 2;      ///< periods that are averaged
-  int after = 2;       ///< the same, ahead: the filter is late by so many longest periods and `smoothing`
-  int smoothing = 16;  ///< period of the corner frequency, half the length of the low-pass filter
-  float strength = 1;  ///< weight of neighbouring periods where the sound is periodic; its own weight is 1
+  int hop = 80;           ///< between two estimates of the pitch
+  int shortest = 32;      ///< period
+  int longest = 304;      ///< period, and how many samples are compared with those a period later
+  int before = 2;         ///< periods that are averaged
+  int after = 1;          ///< the same, ahead: the filter is late by so many longest periods and `smoothing`
+  int smoothing = 16;     ///< period of the corner frequency, half the length of the low-pass filter
+  float strength = 1.6f;  ///< weight of neighbouring periods where the sound is periodic; its own weight is 1
 };
 
 /// The pitch at one instant.
 struct Pitch {
-  int period = 0;       ///< 0: none yet
-  float weight = 0;     ///< of the neighbouring periods, 0 to strength
-  bool voiced = false;  ///< the next estimate may follow this one
+  int period = 0;    ///< 0: none yet
+  float weight = 0;  ///< of the neighbouring periods, 0 to strength
+  int voiced = 0;    ///< 1: the next estimate may follow this one. No bool: states have no padding
 
   bool operator==(const Pitch&) const = default;
 };

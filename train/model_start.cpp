@@ -68,17 +68,14 @@ TesseraBlock gains(Kind kind, int in, int out, const std::vector<int>& bands) {
   return block;
 }
 
-// Periods from 2 to 19 ms (53 to 500 Hz), harmonics up to 800 Hz; a frame of 20 ms late.
+// Periods from 2 to 19 ms (53 to 500 Hz), harmonics up to 1 kHz; a frame of 20 ms late.
 TesseraBlock pitch_filter(const ModelConfig& config) {
   TesseraBlock block;
   block.kind = Kind::pitch_filter;
   block.pitch.hop = config.hop % 4 ? config.hop : config.hop / 4;
   block.pitch.shortest = config.sample_rate_hz / 500;
-  block.pitch.smoothing = config.sample_rate_hz / 800;
+  block.pitch.smoothing = config.sample_rate_hz / 1000;
   block.pitch.longest = config.sample_rate_hz / 50 - block.pitch.smoothing;
-  block.pitch.before = 2;
-  block.pitch.after = 1;
-  block.pitch.strength = 1.2f;
   return block;
 }
 

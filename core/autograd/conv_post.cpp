@@ -6,6 +6,7 @@
 #include "core/activation.h"
 #include "core/autograd/conv_operands.h"
 #include "core/autograd/conv_products.h"
+#include "core/autograd/elementwise_kernels.h"
 #include "core/error.h"
 
 namespace tessera::ops {
@@ -28,15 +29,12 @@ void check_post(const char* op, Activation post, float slope) {
 void apply_post(Tape& tape, const Conv2dOptions& options, Tensor& y) {
   if (options.post == Activation::none) return;
   float* const values = y.f32();
-  const float slope = options.slope;
   for_stretches(tape.pool(), y.size(), kStretch, [&](std::int64_t begin, std::int64_t end) {
+    const std::size_t count = to_size(end - begin);
     if (options.post == Activation::elu) {
-      activate(Activation::elu, values + begin, values + begin, to_size(end - begin));
-      return;
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float scaled = slope * values[i];
-      values[i] = values[i] > 0.0f ? values[i] : scaled;
+      activate(Activation::elu, values + begin, values + begin, count);
+    } else {
+      unary(Unary::leaky_relu, values + begin, values + begin, count, options.slope);
     }
   });
 }
@@ -44,22 +42,10 @@ void apply_post(Tape& tape, const Conv2dOptions& options, Tensor& y) {
 Tensor post_gradient(Tape& tape, const Conv2dOptions& options, const Tensor& y, const Tensor& gradient) {
   if (options.post == Activation::none) return gradient;
   Tensor result = tape.make(gradient.shape());
-  const float* const values = y.f32();
-  const float* const g = gradient.f32();
-  float* const out = result.f32();
-  const float slope = options.slope;
+  const Slope slope = options.post == Activation::elu ? Slope::elu_y : Slope::step_y;
   for_stretches(tape.pool(), y.size(), kStretch, [&](std::int64_t begin, std::int64_t end) {
-    if (options.post == Activation::elu) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const float scaled = g[i] * (values[i] + 1.0f);  // exp(x) = y + 1
-        out[i] = values[i] > 0.0f ? g[i] : scaled;
-      }
-      return;
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float scaled = g[i] * slope;
-      out[i] = values[i] > 0.0f ? g[i] : scaled;
-    }
+    times_slope(slope, y.f32() + begin, gradient.f32() + begin, result.f32() + begin, to_size(end - begin),
+                options.slope);
   });
   return result;
 }

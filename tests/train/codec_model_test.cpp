@@ -197,6 +197,24 @@ TEST(ModelStart, IsATransformCodec) {
   }
 }
 
+// At every rate a frame late at most, and in whole parts of a frame.
+TEST(ModelStart, PutsThePitchFilterLast) {
+  for (const int rate_hz : {8000, 16000, 24000, 44100, 48000}) {
+    ModelConfig config;
+    config.sample_rate_hz = rate_hz;
+    config.hop = rate_hz / 50;
+    const TesseraConfig with = new_model(config).value();
+    config.pitch_filter = false;
+    const TesseraConfig without = new_model(config).value();
+    ASSERT_EQ(with.decoder.back().kind, TesseraBlock::Kind::pitch_filter);
+    EXPECT_EQ(with.decoder.size(), without.decoder.size() + 1);
+    const PitchFilter filter(with.decoder.back().pitch);
+    EXPECT_EQ(with.pre_skip, without.pre_skip + filter.delay());
+    EXPECT_EQ(config.samples_per_frame() % filter.options().hop, 0);
+    EXPECT_LE(filter.delay(), config.hop);
+  }
+}
+
 TEST(ModelStart, CodebooksCarryTheSignal) {
   const ModelConfig config = small_config(1);
   const TesseraConfig blocks = new_model(config).value();
