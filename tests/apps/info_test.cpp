@@ -44,7 +44,7 @@ TEST_F(InfoTest, TokenFiles) {
     ok({"tokens", "in.wav", file});
     const auto info = ok({"info", file, "--json"}).json();
     EXPECT_EQ(info["kind"], "tokens");
-    EXPECT_EQ(info["frames"], 27);  // 25 and one for the codec's delay
+    EXPECT_EQ(info["frames"], 27);  // 25 and two for the codec's delay
     EXPECT_EQ(info["codebooks"], 16);
   }
   EXPECT_NE(ok({"info", "x.jsonl"}).out.find("tessera"), std::string::npos);
