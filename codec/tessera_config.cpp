@@ -6,6 +6,7 @@
 
 #include "core/gain.h"
 #include "core/result.h"
+#include "quantizers/path_search.h"
 
 namespace tessera {
 namespace {
@@ -238,6 +239,14 @@ TesseraConfig parse_tessera_config(std::string_view text) {
   config.codebooks = fields.integer("codebooks");
   config.codebook_size = fields.integer("codebook_size");
   config.code_dimension = fields.integer_or("code_dimension", 0);
+  config.search_paths = fields.integer_or("search_paths", 1);
+  if (config.search_paths > kMaxSearchPaths) {
+    refuse("expected at most " + std::to_string(kMaxSearchPaths) + " search paths, got " +
+           std::to_string(config.search_paths));
+  }
+  if (config.search_paths > 1 && config.code_dimension > 0) {
+    refuse("expected \"search_paths\" of a plain residual quantizer only, got it beside \"code_dimension\"");
+  }
   config.encoder = read_blocks(fields.list("encoder"), config.hop);
   config.decoder = read_blocks(fields.list("decoder"), config.hop);
   return config;
@@ -249,6 +258,7 @@ std::string to_json(const TesseraConfig& config) {
       {"hop", config.hop},       {"window", config.window},       {"pre_skip", config.pre_skip},
       {"latent", config.latent}, {"codebooks", config.codebooks}, {"codebook_size", config.codebook_size}};
   if (config.code_dimension > 0) json["code_dimension"] = config.code_dimension;
+  if (config.search_paths > 1) json["search_paths"] = config.search_paths;
   json["encoder"] = blocks_json(config.encoder);
   json["decoder"] = blocks_json(config.decoder);
   return json.dump();

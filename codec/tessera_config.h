@@ -45,6 +45,7 @@ struct TesseraConfig {
   int pre_skip = 0;         ///< samples of delay
   int latent = 1;
   int codebooks = 1, codebook_size = 1;
+  int search_paths = 1;    ///< that the encoder follows through the codebooks of a plain residual quantizer
   int code_dimension = 0;  ///< of a factorized quantizer; 0: a plain residual one
   std::vector<TesseraBlock> encoder = {}, decoder = {};
 };

@@ -168,7 +168,7 @@ std::unique_ptr<Quantizer> residual_quantizer(const TesseraConfig& config, Weigh
     codebooks.emplace_back(codewords.values, config.codebook_size, config.latent,
                            codewords.bf16 ? WeightType::bf16 : WeightType::f32, searchable);
   }
-  return std::make_unique<ResidualVq>(std::move(codebooks));
+  return std::make_unique<ResidualVq>(std::move(codebooks), config.search_paths);
 }
 
 std::unique_ptr<Quantizer> factorized_quantizer(const TesseraConfig& config, Weights& weights) {

@@ -78,8 +78,12 @@ Result<Dnsmos> Dnsmos::load(const std::string& path) {
       const std::string name = "conv" + std::to_string(i);
       const auto weights = outputs_last(read(name + ".weight", {out, in, 3, 3}),
                                         static_cast<std::size_t>(out), static_cast<std::size_t>(in), 9);
-      model.convolutions_[i].weights = owned(weights, {3, 3, in, out});
-      model.convolutions_[i].bias = owned(read(name + ".bias", {out}), {out});
+      Layer layer = {owned(weights, {3, 3, in, out}), owned(read(name + ".bias", {out}), {out})};
+      if (i == 0) {
+        model.first_ = layer;
+      } else {
+        model.convolutions_[i - 1] = WinogradConvolution(layer.weights, layer.bias);
+      }
     }
     for (std::size_t i = 0; i < kDense; ++i) {
       const std::int64_t in = kFeatures[i], out = kFeatures[i + 1];
@@ -111,13 +115,14 @@ Tensor Dnsmos::spectra(Tape& tape, std::span<const float> sound, std::int64_t co
 
 // One convolution. Rows of time beyond the window are zeros; those inside it must be in x.
 Tensor Dnsmos::convolve(Tape& tape, const Tensor& x, std::size_t layer, bool begins, bool ends) const {
+  if (layer > 0) return convolutions_[layer - 1].apply(tape, x, begins, ends);
   ops::Conv2dOptions options;
   options.pad_top = begins ? 1 : 0;
   options.pad_bottom = ends ? 1 : 0;
   options.pad_left = options.pad_right = 1;
   options.post = Activation::leaky_relu;
   options.slope = 0;
-  return ops::conv2d(tape, x, convolutions_[layer].weights, convolutions_[layer].bias, options);
+  return ops::conv2d(tape, x, first_.weights, first_.bias, options);
 }
 
 // The layers of full resolution. Where x neither begins nor ends a window, kReach rows are missing there.

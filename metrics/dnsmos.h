@@ -14,6 +14,7 @@
 #include "core/result.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
+#include "metrics/winograd.h"
 
 namespace tessera::metrics {
 
@@ -54,8 +55,9 @@ class Dnsmos {
   struct Layer {
     Tensor weights, bias;
   };
-  Tensor dft_;  // [320, 2 * 161]: real parts, then imaginary parts
-  std::array<Layer, kConvolutions> convolutions_;
+  Tensor dft_;   // [320, 2 * 161]: real parts, then imaginary parts
+  Layer first_;  // of one channel: there is nothing to save
+  std::array<WinogradConvolution, kConvolutions - 1> convolutions_;
   std::array<Layer, kDense> dense_;
 };
 

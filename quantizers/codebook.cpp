@@ -44,25 +44,29 @@ std::size_t Codebook::workspace_bytes(int rows) const {
 
 void Codebook::nearest(const float* rows, int count, std::int32_t* indices, std::ptrdiff_t index_stride,
                        StepContext& context) const {
-  if (!search_.data()) fail("codebook", "a searchable codebook", "one for decoding only");
   Workspace& workspace = context.workspace;
   const Workspace::Mark mark = workspace.mark();
   const int block = std::min(count, kBlock);
-  const auto scores = workspace.array<float>(Workspace::Side::low, to_size(block) * to_size(size_));
+  const auto block_scores = workspace.array<float>(Workspace::Side::low, to_size(block) * to_size(size_));
   const auto found = workspace.array<std::int32_t>(Workspace::Side::low, to_size(block));
   for (int first = 0; first < count; first += block) {
     const int now = std::min(block, count - first);
-    linear({.x = rows + to_size(first) * to_size(dimension_),
-            .rows = now,
-            .weights = &search_,
-            .start = GemmStart::bias,
-            .bias = half_norms_.data(),
-            .out = scores.data()},
-           Workspace::Side::low, context);
-    argmax_rows(scores.data(), to_size(now), size_, size_, found.data());
+    scores(rows + to_size(first) * to_size(dimension_), now, block_scores.data(), context);
+    argmax_rows(block_scores.data(), to_size(now), size_, size_, found.data());
     for (int i = 0; i < now; ++i) indices[(first + i) * index_stride] = found[to_size(i)];
   }
   workspace.release(Workspace::Side::low, mark);
+}
+
+void Codebook::scores(const float* rows, int count, float* scores, StepContext& context) const {
+  if (!search_.data()) fail("codebook", "a searchable codebook", "one for decoding only");
+  linear({.x = rows,
+          .rows = count,
+          .weights = &search_,
+          .start = GemmStart::bias,
+          .bias = half_norms_.data(),
+          .out = scores},
+         Workspace::Side::low, context);
 }
 
 void Codebook::accumulate(std::int32_t index, float sign, float* row) const {

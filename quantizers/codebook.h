@@ -24,6 +24,9 @@ class Codebook {
   /// tie, at indices[row * index_stride].
   void nearest(const float* rows, int count, std::int32_t* indices, std::ptrdiff_t index_stride,
                StepContext& context) const;
+  /// x.c - |c|^2 / 2 of each row x [count, dimension] and codeword c: scores [count, size], the larger the
+  /// nearer. Allocates linear_workspace_bytes(count).
+  void scores(const float* rows, int count, float* scores, StepContext& context) const;
   /// row[i] += sign * codeword[i]; sign is 1 or -1.
   void accumulate(std::int32_t index, float sign, float* row) const;
 

@@ -14,6 +14,9 @@ namespace {
 // What random numbers are for; codebooks take two streams each.
 enum class Use : std::uint64_t { start = 0, replacement = 1 };
 
+// How far the two codewords that come of one lie to each side of it, relative to its values.
+constexpr float kSplit = 0.01f;
+
 Random random_for(const CodebookOptions& options, Use use, std::uint64_t step) {
   return Random(options.seed, 2 * options.stream + static_cast<std::uint64_t>(use), step);
 }
@@ -70,14 +73,13 @@ void CodebookLearner::collect(const float* rows, std::span<const std::int32_t> i
   sum_clusters(rows, indices, dimension(), size(), statistics.data(), statistics.data() + size(), pool);
 }
 
-Result<void> CodebookLearner::update(std::span<const float> statistics, std::span<const float> candidates,
-                                     std::uint64_t step, ThreadPool& pool) {
-  if (statistics.size() != statistics_size() || candidates.size() % to_size(dimension()) != 0) {
-    fail("codebook_learner",
-         std::to_string(statistics_size()) + " statistics and candidates of " + std::to_string(dimension()),
-         std::to_string(statistics.size()) + " and " + std::to_string(candidates.size()) + " values");
+Result<void> CodebookLearner::update(std::span<const float> statistics, std::uint64_t step,
+                                     ThreadPool& pool) {
+  if (statistics.size() != statistics_size()) {
+    fail("codebook_learner", std::to_string(statistics_size()) + " statistics",
+         std::to_string(statistics.size()));
   }
-  if (!all_finite(statistics) || !all_finite(candidates)) {
+  if (!all_finite(statistics)) {
     return Error{ErrorCode::damaged, "codebook update, step " + std::to_string(step) +
                                          ": expected finite latents, got NaN or infinity"};
   }
@@ -104,30 +106,32 @@ Result<void> CodebookLearner::update(std::span<const float> statistics, std::spa
       }
     }
   });
-  replace_dead(candidates, step);
+  replace_dead(step);
   return {};
 }
 
-void CodebookLearner::replace_dead(std::span<const float> candidates, std::uint64_t step) {
+void CodebookLearner::replace_dead(std::uint64_t step) {
   float* sizes = sizes_.f32();
-  const float share = fixed_sum(sizes, to_size(size())) / static_cast<float>(size());
-  std::vector<int> dead;
-  for (int c = 0; c < size(); ++c) {
-    if (sizes[c] < options_.dead_below * share) dead.push_back(c);
-  }
+  const float least = options_.dead_below * fixed_sum(sizes, to_size(size())) / static_cast<float>(size());
+  std::vector<int> dead, used;
+  for (int c = 0; c < size(); ++c) (sizes[c] < least ? dead : used).push_back(c);
   if (dead.empty()) return;
+  std::ranges::stable_sort(used, [&](int a, int b) { return sizes[a] > sizes[b]; });
   Random random = random_for(options_, Use::replacement, step);
-  const int count = static_cast<int>(candidates.size() / to_size(dimension()));
-  const std::vector<int> chosen = sample_distinct(random, count, static_cast<int>(dead.size()));
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const float* row = candidates.data() + to_size(chosen[i]) * to_size(dimension());
-    const std::size_t at = to_size(dead[i]) * to_size(dimension());
-    // The averages start afresh, too: old sums would pull the codeword back, a small size would let a single
-    // row throw it away.
-    sizes[dead[i]] = share;
-    for (int d = 0; d < dimension(); ++d) {
-      codewords_.f32()[at + to_size(d)] = row[d];
-      sums_.f32()[at + to_size(d)] = row[d] * share;
+  const std::size_t width = to_size(dimension());
+  for (std::size_t i = 0; i < std::min(dead.size(), used.size()); ++i) {
+    if (0.5f * sizes[used[i]] < least) break;  // both halves would be dead
+    float* from = codewords_.f32() + to_size(used[i]) * width;
+    float* to = codewords_.f32() + to_size(dead[i]) * width;
+    const float half = 0.5f * sizes[used[i]];
+    sizes[used[i]] = sizes[dead[i]] = half;
+    const float spread = kSplit * std::sqrt(fixed_dot(from, from, width) / static_cast<float>(dimension()));
+    for (std::size_t d = 0; d < width; ++d) {
+      const float apart = spread * random.normal();
+      to[d] = from[d] - apart;
+      from[d] += apart;
+      sums_.f32()[to_size(used[i]) * width + d] = from[d] * half;
+      sums_.f32()[to_size(dead[i]) * width + d] = to[d] * half;
     }
   }
 }

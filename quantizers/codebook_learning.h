@@ -1,7 +1,7 @@
 // A codebook that learns from data: k-means start, then moving averages (EMA) of the rows that choose each
-// codeword (van den Oord et al. 2017, appendix A.1; Razavi et al. 2019), with codewords that died moved to
-// rows of the batch (SoundStream, Zeghidour et al. 2021). What a batch says are plain sums, so that ranks can
-// add theirs up before the update. Leaves out gradients: train/quantizers/.
+// codeword (van den Oord et al. 2017, appendix A.1; Razavi et al. 2019), with codewords that died put beside
+// the most used ones, which split (Linde, Buzo and Gray 1980). What a batch says are plain sums, so that
+// ranks can add theirs up before the update. Leaves out gradients: train/quantizers/.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ using AllReduce = std::function<void(std::span<float>)>;
 struct CodebookOptions {
   int size = 1024;
   int dimension = 128;
-  float decay = 0.99f;       ///< of the averages, per update
-  float epsilon = 1e-5f;     ///< Laplace smoothing of the cluster sizes
-  float dead_below = 0.03f;  ///< a codeword with less than this part of an even share of the rows is
-                             ///< replaced; 0: none is
+  float decay = 0.99f;      ///< of the averages, per update
+  float epsilon = 1e-5f;    ///< Laplace smoothing of the cluster sizes
+  float dead_below = 0.4f;  ///< a codeword with less than this part of an even share of the rows is
+                            ///< replaced; 0: none is
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  ///< different for the codebooks of one quantizer
 };
@@ -59,12 +59,11 @@ class CodebookLearner {
                ThreadPool& pool) const;
 
   /// One step of the averages: N = decay N + (1 - decay) count, m = decay m + (1 - decay) sum, codeword = m /
-  /// smoothed N. Then each dead codeword becomes another one of the candidates [count, dimension], as far as
-  /// they go; which depends on seed, stream and `step`. Ranks that give the same statistics and candidates
-  /// end up with the same codebook. Statistics of no rows change nothing. Error (damaged), nothing changed:
-  /// values that are not finite.
-  Result<void> update(std::span<const float> statistics, std::span<const float> candidates,
-                      std::uint64_t step, ThreadPool& pool);
+  /// smoothed N. Then the most used codewords are split in two, a little apart, with half the averages each,
+  /// and the second takes the place of a dead one, unless that would leave both dead; in which direction
+  /// depends on seed, stream and `step`. Ranks that give the same statistics end up with the same codebook.
+  /// Statistics of no rows change nothing. Error (damaged), nothing changed: values that are not finite.
+  Result<void> update(std::span<const float> statistics, std::uint64_t step, ThreadPool& pool);
 
   /// The state: `codewords`, `sizes` (N) and `sums` (m). Shares the storage: copy it to keep it, write to it
   /// to restore.
@@ -75,7 +74,7 @@ class CodebookLearner {
   static std::span<const float> span_of(const Tensor& tensor) {
     return {tensor.f32(), static_cast<std::size_t>(tensor.size())};
   }
-  void replace_dead(std::span<const float> candidates, std::uint64_t step);
+  void replace_dead(std::uint64_t step);
 
   CodebookOptions options_;
   Tensor codewords_;  // [size, dimension]

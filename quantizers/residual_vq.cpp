@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/linear.h"
+#include "quantizers/path_search.h"
 
 namespace tessera {
 namespace {
@@ -16,7 +17,8 @@ std::size_t to_size(int value) {
 
 }  // namespace
 
-ResidualVq::ResidualVq(std::vector<Codebook> codebooks) : codebooks_(std::move(codebooks)) {
+ResidualVq::ResidualVq(std::vector<Codebook> codebooks, int paths)
+    : codebooks_(std::move(codebooks)), paths_(paths) {
   if (codebooks_.empty()) fail("residual_vq", "at least one codebook", "none");
   for (const Codebook& codebook : codebooks_) {
     if (codebook.dimension() != dimension()) {
@@ -24,9 +26,13 @@ ResidualVq::ResidualVq(std::vector<Codebook> codebooks) : codebooks_(std::move(c
            std::to_string(codebook.dimension()));
     }
   }
+  if (paths < 1 || paths > kMaxSearchPaths) {
+    fail("residual_vq", "1 to " + std::to_string(kMaxSearchPaths) + " search paths", std::to_string(paths));
+  }
 }
 
 std::size_t ResidualVq::workspace_bytes(int rows) const {
+  if (paths_ > 1) return path_search_bytes(codebooks_, rows, paths_);
   std::size_t search = 0;
   for (const Codebook& codebook : codebooks_) search = std::max(search, codebook.workspace_bytes(rows));
   return search + Workspace::padded(to_size(rows) * to_size(dimension()) * sizeof(float));
@@ -44,6 +50,10 @@ void ResidualVq::decode(const std::int32_t* tokens, int rows, int count, float* 
 void ResidualVq::encode_strided(const float* latents, int rows, int count, std::int32_t* tokens,
                                 std::ptrdiff_t token_stride, StepContext& context) const {
   expect_codebooks(*this, count);
+  if (paths_ > 1) {
+    return search_paths(std::span(codebooks_).first(to_size(count)), paths_, latents, rows, tokens,
+                        token_stride, context);
+  }
   Workspace& workspace = context.workspace;
   const Workspace::Mark mark = workspace.mark();
   const std::size_t size = to_size(rows) * to_size(dimension());

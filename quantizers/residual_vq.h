@@ -12,8 +12,9 @@ namespace tessera {
 
 class ResidualVq : public Quantizer {
  public:
-  /// At least one codebook, all of one dimension.
-  explicit ResidualVq(std::vector<Codebook> codebooks);
+  /// At least one codebook, all of one dimension. Encoding follows 1 to kMaxSearchPaths `paths`
+  /// (path_search.h): with one, each codebook takes the codeword nearest to what is left.
+  explicit ResidualVq(std::vector<Codebook> codebooks, int paths = 1);
 
   int dimension() const override { return codebooks_.front().dimension(); }
   int codebooks() const override { return static_cast<int>(codebooks_.size()); }
@@ -34,6 +35,7 @@ class ResidualVq : public Quantizer {
 
  private:
   std::vector<Codebook> codebooks_;
+  int paths_;
 };
 
 /// Two residual quantizers side by side, each with its own linear projections in and out (no bias): the

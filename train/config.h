@@ -32,6 +32,7 @@ struct ModelConfig {
   int codebooks = 16;
   int codebook_size = 1024;
   int code_dimension = 8;
+  int search_paths = 4;
   Start start = Start::transform;
   std::string from = {};
 
@@ -73,7 +74,7 @@ struct LossConfig {
 
 struct QuantizerConfig {
   double decay = 0.99;
-  double dead_below = 0.03;
+  double dead_below = 0.4;
   bool codebook_gradient = false;
   double keep_all = 0.2;
   std::vector<int> choices = {};

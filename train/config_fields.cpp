@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "quantizers/path_search.h"
+
 namespace tessera::train {
 namespace {
 
@@ -63,6 +65,8 @@ void add_model(Builder& t, ModelConfig& c) {
   t.add("codebooks", c.codebooks, {1, 64}, "one token of each per frame");
   t.add("codebook_size", c.codebook_size, {2, 65536}, "codewords of each");
   t.add("code_dimension", c.code_dimension, {1, 8192}, "where a factorized quantizer searches");
+  t.add("search_paths", c.search_paths, {1, kMaxSearchPaths},
+        "sums of codewords that a residual quantizer's search follows; 1: the nearest of each codebook");
   t.choose("start", c.start, {"transform", "random"},
            "first weights: act as a plain transform codec, or noise");
   t.add("from", c.from, "model file to start from instead; empty: none");

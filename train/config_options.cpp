@@ -68,6 +68,7 @@ QuantizerLearnerOptions quantizer_learner_options(const TrainConfig& config) {
   options.codebooks = config.model.codebooks;
   options.codebook_size = config.model.codebook_size;
   options.dimension = config.model.latent;
+  options.search_paths = config.model.search_paths;
   options.codebook_gradient = config.quantizer.codebook_gradient;
   options.decay = static_cast<float>(config.quantizer.decay);
   options.dead_below = static_cast<float>(config.quantizer.dead_below);

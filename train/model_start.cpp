@@ -20,6 +20,7 @@ constexpr double kCorner = 700;
 // square is 1.
 constexpr double kGainWeight = 3;
 constexpr int kLeastBand = 4;  // coefficients
+constexpr double kFaintest = 0.25;
 
 // Bands of equal width on the scale of equivalent rectangular bandwidths (Glasberg and Moore 1990), but not
 // below kLeastBand coefficients: their widths.
@@ -136,18 +137,29 @@ void set_identity(const Parameters& parameters, const std::string& name, int out
   for (int i = 0; i < count; ++i) weight[i * out + i] = 1;
 }
 
-// Scales for equal power, weighted.
+// Scales for equal power, weighted. No coefficient counts as weaker than kFaintest of the strongest of its
+// band: where the recordings hold next to nothing, as above the edge of a lossy coder, others do, and would
+// fill the latents.
 Tensor scales_of(const TesseraConfig& config, const Tensor& coefficients) {
   const int hop = config.hop;
-  Tensor scale = Tensor::zeros({hop});
   const std::int64_t rows = coefficients.size() / hop;
-  for (int k = 0; k < hop; ++k) {
-    double power = 0;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      power += static_cast<double>(coefficients.f32()[r * hop + k]) * coefficients.f32()[r * hop + k];
+  Tensor scale = Tensor::zeros({hop});
+  int first = 0;
+  for (const int width : config.encoder[1].bands) {
+    std::vector<double> rms;
+    for (int k = first; k < first + width; ++k) {
+      double power = 0;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        power += static_cast<double>(coefficients.f32()[r * hop + k]) * coefficients.f32()[r * hop + k];
+      }
+      rms.push_back(std::sqrt(power / static_cast<double>(rows)));
     }
-    const double rms = std::sqrt(power / static_cast<double>(rows)) + 1e-4;
-    scale.f32()[k] = static_cast<float>(importance(config, k) / rms);
+    const double faintest = kFaintest * *std::ranges::max_element(rms);
+    for (int k = first; k < first + width; ++k) {
+      const double strength = std::max(rms[static_cast<std::size_t>(k - first)], faintest) + 1e-4;
+      scale.f32()[k] = static_cast<float>(importance(config, k) / strength);
+    }
+    first += width;
   }
   return scale;
 }
@@ -170,7 +182,11 @@ Result<TesseraConfig> new_model(const ModelConfig& config) {
   model.latent = config.latent;
   model.codebooks = config.codebooks;
   model.codebook_size = config.codebook_size;
-  if (config.quantizer == ModelConfig::Quantizer::factorized) model.code_dimension = config.code_dimension;
+  if (config.quantizer == ModelConfig::Quantizer::factorized) {
+    model.code_dimension = config.code_dimension;
+  } else {
+    model.search_paths = config.search_paths;
+  }
   model.encoder.push_back(plain(Kind::analysis, 1, config.hop));
   model.encoder.push_back(gains(Kind::split_gain, config.hop, coefficients, bands));
   model.encoder.push_back(conv(Kind::conv, "encoder.in", coefficients, config.channels, config.rows));

@@ -60,6 +60,9 @@ Result<std::unique_ptr<TrainingStep>> TrainingStep::make(const TrainConfig& conf
     auto file = read_model_file(config.model.from);
     if (!file) return file.error();
     model = std::move(file->config);
+    if (config.model.quantizer == ModelConfig::Quantizer::residual) {
+      model.search_paths = config.model.search_paths;  // how to encode, not what the weights are
+    }
   }
   const std::uint64_t seed = static_cast<std::uint64_t>(config.run.seed);
   step->parameters_ = Parameters(seed);

@@ -115,13 +115,18 @@ TEST_F(RoundTripTest, EveryChannelIsCodedAsIfAlone) {
     ASSERT_EQ(both_out.samples[2 * i], left_out.samples[i]) << i;
 }
 
-TEST_F(RoundTripTest, FewerCodebooksOnDecodingEqualFewerOnEncoding) {
+TEST_F(RoundTripTest, FewerCodebooksOnDecodingAreTheFirstOfThoseCoded) {
   write_wav("in.wav", voice(0.5));
   ok({"encode", "in.wav", "all.tsr"});
-  ok({"encode", "in.wav", "four.tsr", "-n", "4"});
-  ok({"decode", "all.tsr", "a.wav", "-n", "4"});
-  ok({"decode", "four.tsr", "b.wav"});
-  EXPECT_EQ(read("a.wav"), read("b.wav"));
+  ok({"decode", "all.tsr", "all.wav"});
+  ok({"decode", "all.tsr", "four.wav", "-n", "4"});
+  ok({"tokens", "all.tsr", "four.npy", "-n", "4"});
+  ok({"decode", "four.npy", "tokens.wav"});
+  const Sound four = read_wav("four.wav");
+  Sound tokens = read_wav("tokens.wav");
+  tokens.samples.resize(four.samples.size());  // a token file does not know the length
+  EXPECT_EQ(four.samples, tokens.samples);
+  EXPECT_NE(four.samples, read_wav("all.wav").samples);
 }
 
 TEST_F(RoundTripTest, BothCodersGiveTheSameSound) {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <set>
 
 #include "core/error.h"
 #include "tests/random.h"
@@ -37,10 +36,9 @@ Floats collect(const CodebookLearner& learner, const Floats& rows, const Indices
   return statistics;
 }
 
-void update(CodebookLearner& learner, const Floats& statistics, const Floats& candidates = {},
-            std::uint64_t step = 0, int threads = 1) {
+void update(CodebookLearner& learner, const Floats& statistics, std::uint64_t step = 0, int threads = 1) {
   ThreadPool pool(threads);
-  const Result<void> result = learner.update(statistics, candidates, step, pool);
+  const Result<void> result = learner.update(statistics, step, pool);
   ASSERT_TRUE(result) << result.error().message;
 }
 
@@ -67,14 +65,14 @@ TEST(CodebookLearner, FollowsItsRows) {
   EXPECT_NEAR(learner.codewords()[1], 3.0f, 1e-2f);
 }
 
-// Four codewords, the last of which gets no rows any more, until it is replaced by (100, 100).
+// Four codewords, the last of which gets no rows any more, until it is put beside the first, the most used.
 CodebookLearner with_replaced_codeword() {
   CodebookLearner learner({.size = 4, .dimension = 2, .decay = 0.5f, .dead_below = 0.1f});
   learner.start(Floats{1, 1, -1, 1, 1, -1, -1, -1});
-  const Floats rows = {1, 1, -1, 1, 1, -1};
+  const Floats rows = {1, 1, -1, 1, 1, -1, 1, 1};
   for (int step = 0; step < 20; ++step) {
-    update(learner, collect(learner, rows, {0, 1, 2}), {100, 100}, static_cast<std::uint64_t>(step));
-    if (learner.codewords()[6] == 100.0f) return learner;
+    update(learner, collect(learner, rows, {0, 1, 2, 0}), static_cast<std::uint64_t>(step));
+    if (learner.codewords()[6] > 0.0f) return learner;
   }
   ADD_FAILURE() << "the dead codeword was never replaced";
   return learner;
@@ -82,31 +80,36 @@ CodebookLearner with_replaced_codeword() {
 
 TEST(CodebookLearner, ReplacedCodewordStaysWithoutRows) {
   CodebookLearner learner = with_replaced_codeword();
-  // Its averages are those of a codeword that has its share of rows, all at the new place.
+  // Its averages are half of those of the codeword that was split, all at the new place.
   const float* sizes = learner.save()[1].second.f32();
   const float* sums = learner.save()[2].second.f32();
-  EXPECT_GT(sizes[3], 0.5f * sizes[0]);
-  EXPECT_FLOAT_EQ(sums[6], 100.0f * sizes[3]);
-  EXPECT_FLOAT_EQ(sums[7], 100.0f * sizes[3]);
+  EXPECT_EQ(sizes[3], sizes[0]);
+  for (const std::size_t d : {6UL, 7UL}) {
+    EXPECT_FLOAT_EQ(sums[d], learner.codewords()[d] * sizes[3]);
+    EXPECT_NEAR(learner.codewords()[d], 1.0f, 0.05f);
+    EXPECT_NE(learner.codewords()[d], learner.codewords()[d - 6]);
+  }
+  const Floats before = codewords_of(learner);
   update(learner, collect(learner, {1, 1, -1, 1, 1, -1}, {0, 1, 2}));
-  EXPECT_NEAR(learner.codewords()[6], 100.0f, 0.01f);
-  EXPECT_NEAR(learner.codewords()[7], 100.0f, 0.01f);
+  EXPECT_NEAR(learner.codewords()[6], before[6], 1e-3f);
+  EXPECT_NEAR(learner.codewords()[7], before[7], 1e-3f);
 }
 
 TEST(CodebookLearner, ReplacedCodewordMovesLittleByFewRows) {
   CodebookLearner learner = with_replaced_codeword();
   // One row of its own in thirty: an old, tiny size would let it take the codeword nearly all the way.
-  Floats rows = {104, 100};
+  Floats rows = {5, 1};
   Indices indices = {3};
   for (int i = 0; i < 29; ++i) {
     rows.insert(rows.end(), {1, 1});
     indices.push_back(0);
   }
   const float size = learner.save()[1].second.f32()[3];
+  const Floats before = codewords_of(learner);
   update(learner, collect(learner, rows, indices));
-  EXPECT_NEAR(learner.codewords()[6], (100 * size + 104) / (size + 1), 0.01f);
-  EXPECT_LT(learner.codewords()[6], 103.0f);
-  EXPECT_NEAR(learner.codewords()[7], 100.0f, 0.01f);
+  EXPECT_NEAR(learner.codewords()[6], (before[6] * size + 5) / (size + 1), 0.01f);
+  EXPECT_LT(learner.codewords()[6], 4.0f);
+  EXPECT_NEAR(learner.codewords()[7], 1.0f, 0.05f);
 }
 
 TEST(CodebookLearner, CodewordsThatAreUsedAreNotReplaced) {
@@ -119,30 +122,36 @@ TEST(CodebookLearner, CodewordsThatAreUsedAreNotReplaced) {
     indices[static_cast<std::size_t>(i)] = i == 0 ? 3 : i % 3;
     rows[static_cast<std::size_t>(i)] = static_cast<float>(i == 0 ? 3 : i % 3);
   }
-  for (std::uint64_t step = 0; step < 200; ++step)
-    update(learner, collect(learner, rows, indices), {50, 60}, step);
+  for (std::uint64_t step = 0; step < 200; ++step) update(learner, collect(learner, rows, indices), step);
   for (int c = 0; c < 4; ++c)
     EXPECT_NEAR(learner.codewords()[static_cast<std::size_t>(c)], static_cast<float>(c), 0.01f);
 }
 
-TEST(CodebookLearner, ReplacementsAreDifferentCandidatesChosenByStep) {
-  const Floats start(8, 0.0f), candidates = {1, 2, 3, 4, 5};
-  const auto after = [&](std::uint64_t seed, std::uint64_t step, const Floats& from) {
-    CodebookLearner learner({.size = 8, .dimension = 1, .decay = 0.0f, .dead_below = 0.5f, .seed = seed});
-    learner.start(start);
-    update(learner, collect(learner, {7, 7}, {0, 0}), from, step);  // seven die at once
-    return codewords_of(learner);
+TEST(CodebookLearner, TheMostUsedSplit) {
+  const auto after = [](float dead_below, std::uint64_t seed, std::uint64_t step) {
+    CodebookLearner learner({.size = 6, .dimension = 2, .decay = 0, .dead_below = dead_below, .seed = seed});
+    learner.start(Floats(12, -7.0f));
+    // 6, 4 and 2 rows: the mean of all codewords is 2. The other three die at once.
+    update(learner,
+           collect(learner, {1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4, 3, 4, 5, 6, 5, 6},
+                   {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2}),
+           step);
+    return state_of(learner);
   };
-  const Floats words = after(1, 1, candidates);
-  EXPECT_NEAR(words[0], 7.0f, 0.01f);
-  const std::set<float> placed(words.begin() + 1, words.begin() + 6);
-  EXPECT_EQ(placed, (std::set<float>{1, 2, 3, 4, 5}));  // each once; two codewords wait for the next step
-  EXPECT_EQ(words[6], 0.0f);
-  EXPECT_EQ(words[7], 0.0f);
-  EXPECT_EQ(after(1, 1, candidates), words);
-  EXPECT_NE(after(1, 2, candidates), words);
-  EXPECT_NE(after(2, 1, candidates), words);
-  EXPECT_EQ(after(1, 1, {})[1], 0.0f);  // nothing to replace them by
+  const Floats state = after(0.5f, 1, 1);  // codewords, then sizes
+  EXPECT_EQ(Floats(state.begin() + 12, state.begin() + 18), (Floats{3, 2, 1, 3, 2, 1}));
+  for (std::size_t i = 0; i < 6; ++i) {
+    const float middle = static_cast<float>(i + 1), one = state[i], other = state[i + 6];
+    EXPECT_NEAR((one + other) / 2, middle, 1e-3f);
+    EXPECT_NE(one, other);
+    EXPECT_NEAR(one, middle, 0.4f);
+  }
+  const Floats fewer = after(0.6f, 1, 1);  // halves of the third would be dead
+  EXPECT_EQ(Floats(fewer.begin() + 12, fewer.begin() + 18), (Floats{3, 2, 2, 3, 2, 0}));
+  EXPECT_EQ(after(0.5f, 1, 1), state);
+  EXPECT_NE(after(0.5f, 1, 2), state);
+  EXPECT_NE(after(0.5f, 2, 1), state);
+  EXPECT_EQ(after(0, 1, 1)[15], 0);  // none is replaced
 }
 
 TEST(CodebookLearner, RanksTogetherAreOneRankWithAllRows) {
@@ -157,9 +166,9 @@ TEST(CodebookLearner, RanksTogetherAreOneRankWithAllRows) {
     const Floats other = collect(rank1, {rows.begin() + 4, rows.end()}, {2, 1, 0, 2});
     EXPECT_NE(sum, all);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
-    update(whole, all, {9, 9, 8, 8}, step);
-    update(rank0, sum, {9, 9, 8, 8}, step);
-    update(rank1, sum, {9, 9, 8, 8}, step);
+    update(whole, all, step);
+    update(rank0, sum, step);
+    update(rank1, sum, step);
   }
   EXPECT_EQ(state_of(rank0), state_of(whole));
   EXPECT_EQ(state_of(rank1), state_of(whole));
@@ -181,7 +190,6 @@ TEST(CodebookLearner, StartsFromKMeans) {
 TEST(CodebookLearner, SameBitsForAnyNumberOfThreadsAndAfterARestore) {
   const CodebookOptions options{.size = 100, .dimension = 9, .dead_below = 0.5f, .seed = 3};
   const Floats rows = random_floats(300 * 9, 1);
-  const Floats candidates = random_floats(50 * 9, 2);
   const auto steps = [&](CodebookLearner& learner, int from, int to, int threads) {
     ThreadPool pool(threads);
     Indices indices(300);
@@ -189,7 +197,7 @@ TEST(CodebookLearner, SameBitsForAnyNumberOfThreadsAndAfterARestore) {
       nearest_rows(Codebook(learner.codewords(), 100, 9, WeightType::f32), rows.data(), 300, indices.data(),
                    pool);
       const Floats statistics = collect(learner, rows, indices, threads);
-      update(learner, statistics, candidates, static_cast<std::uint64_t>(step), threads);
+      update(learner, statistics, static_cast<std::uint64_t>(step), threads);
     }
   };
   CodebookLearner one(options), three(options), resumed(options);
@@ -210,20 +218,17 @@ TEST(CodebookLearner, SameBitsForAnyNumberOfThreadsAndAfterARestore) {
 TEST(CodebookLearner, BadInput) {
   CodebookLearner learner({.size = 3, .dimension = 2});
   const Floats before = state_of(learner);
-  update(learner, Floats(learner.statistics_size()), {1, 1});  // no rows
+  update(learner, Floats(learner.statistics_size()));  // no rows
   EXPECT_EQ(state_of(learner), before);
   ThreadPool pool(1);
   Floats statistics = collect(learner, {1, 2, 3, std::numeric_limits<float>::quiet_NaN()}, {0, 1});
-  const Result<void> result = learner.update(statistics, {}, 12, pool);
+  const Result<void> result = learner.update(statistics, 12, pool);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::damaged);
   EXPECT_EQ(result.error().message, "codebook update, step 12: expected finite latents, got NaN or infinity");
   EXPECT_EQ(state_of(learner), before);
-  EXPECT_FALSE(learner.update(collect(learner, {1, 2}, {0}), Floats{HUGE_VALF, 0}, 12, pool));
-  EXPECT_EQ(state_of(learner), before);
 
-  EXPECT_THROW((void)learner.update(Floats(4), {}, 0, pool), UsageError);
-  EXPECT_THROW((void)learner.update(statistics, Floats(3), 0, pool), UsageError);
+  EXPECT_THROW((void)learner.update(Floats(4), 0, pool), UsageError);
   EXPECT_THROW(collect(learner, {1, 2}, {3}), UsageError);
   EXPECT_THROW(CodebookLearner({.size = 0, .dimension = 2}), UsageError);
   EXPECT_THROW(CodebookLearner({.size = 2, .dimension = 2, .decay = 1.0f}), UsageError);

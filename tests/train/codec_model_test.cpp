@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
+#include <vector>
 
 #include "codec/codec.h"
 #include "codec/model.h"
@@ -195,6 +197,38 @@ TEST(ModelStart, IsATransformCodec) {
     }
     EXPECT_LT(error, 1e-6 * energy) << rows << " rows";
   }
+}
+
+// Sound with next to nothing at multiples of an eighth of the rate: what is not there must not be blown up.
+TEST(ModelStart, ScalesOfABandStayClose) {
+  const TesseraConfig blocks = new_model(ModelConfig()).value();
+  Parameters parameters(3);
+  CodecModel model(blocks, mdct_tables(blocks), parameters);
+  ThreadPool pool(2);
+  Tape tape(pool);
+  Tensor pcm = Tensor::zeros({1, 200 * blocks.hop});
+  std::vector<float> noise = test::random_floats(static_cast<std::size_t>(pcm.size()) + 64, 1);
+  for (int pass = 0; pass < 4; ++pass) {  // means of eight samples
+    for (std::size_t i = 0; i + 8 < noise.size(); ++i) {
+      noise[i] = std::accumulate(noise.begin() + static_cast<std::ptrdiff_t>(i),
+                                 noise.begin() + static_cast<std::ptrdiff_t>(i) + 8, 0.0f) /
+                 8;
+    }
+  }
+  std::copy_n(noise.begin(), pcm.size(), pcm.f32());
+  start_as_transform_codec(model, parameters, pcm, tape);
+  const float* scale = model.tables().scale.f32();
+  double widest = 0;
+  int first = 0;
+  for (const int width : blocks.encoder[1].bands) {
+    const auto [low, high] = std::minmax_element(scale + first, scale + first + width);
+    const double ratio = static_cast<double>(*high) / *low;
+    EXPECT_LT(ratio, 5) << "from coefficient " << first;  // four, and what a higher one counts less
+    widest = std::max(widest, ratio);
+    first += width;
+  }
+  EXPECT_EQ(first, blocks.hop);
+  EXPECT_GT(widest, 3);
 }
 
 // At every rate a frame late at most, and in whole parts of a frame.

@@ -65,7 +65,6 @@ inline QuantizerLearnerOptions small() {
   options.codebooks = kBooks;
   options.codebook_size = kSize;
   options.dimension = kD;
-  options.candidates = 16;
   options.decay = 0.8f;
   options.dead_below = 0.2f;
   return options;

@@ -23,17 +23,14 @@ std::string name_of_codebook(int codebook, const std::string& part) {
 struct QuantizerLearner::Exchange {
   std::span<float> statistics;  // counts [size], sums [size, width]
   std::span<float> counts;      // the first part of them
-  std::span<float> filled;      // [candidates]: 1 where there is one
-  std::span<float> candidates;  // [candidates, width]
 };
 
 QuantizerLearner::QuantizerLearner(const QuantizerLearnerOptions& options, int width, Parameters& parameters,
                                    const std::string& prefix)
     : options_(options), width_(width) {
-  if (options.codebooks < 1 || options.dimension < 1 || options.candidates < 0) {
-    fail("quantizer_learner", "at least one codebook, one dimension and no negative number of candidates",
-         std::to_string(options.codebooks) + ", " + std::to_string(options.dimension) + ", " +
-             std::to_string(options.candidates));
+  if (options.codebooks < 1 || options.dimension < 1) {
+    fail("quantizer_learner", "at least one codebook of one dimension",
+         std::to_string(options.codebooks) + " of " + std::to_string(options.dimension));
   }
   for (int i = 0; i < options.codebooks; ++i) {
     CodebookLearner learner({.size = options.codebook_size,
@@ -131,20 +128,11 @@ Tensor QuantizerLearner::encode(const Tensor& z, std::span<const int> active, Th
 }
 
 QuantizerLearner::Exchange QuantizerLearner::exchange_of(int codebook) {
-  const std::size_t size = to_size(options_.codebook_size), slots = to_size(options_.candidates);
-  const std::size_t width = to_size(width_);
-  const std::size_t statistics = averages() ? size * (width + 1) : size;
-  const std::size_t all = statistics + (averages() ? slots * (width + 1) : 0);
+  const std::size_t size = to_size(options_.codebook_size);
+  const std::size_t all = averages() ? size * (to_size(width_) + 1) : size;
   if (exchange_.empty()) exchange_.resize(all * to_size(codebooks()));
   const std::span<float> part = std::span(exchange_).subspan(to_size(codebook) * all, all);
-  Exchange exchange;
-  exchange.statistics = part.first(statistics);
-  exchange.counts = part.first(size);
-  if (averages()) {
-    exchange.filled = part.subspan(statistics, slots);
-    exchange.candidates = part.subspan(statistics + slots);
-  }
-  return exchange;
+  return {part, part.first(size)};
 }
 
 Tensor QuantizerLearner::observe(int codebook, const float* rows, std::span<const std::int32_t> indices,
@@ -153,7 +141,6 @@ Tensor QuantizerLearner::observe(int codebook, const float* rows, std::span<cons
     if (!collect) return {};
     collected_ = true;
     learners_[to_size(codebook)].collect(rows, indices, exchange_of(codebook).statistics, pool);
-    add_candidates(codebook, rows, indices);
     return {};
   }
   // d/de of the sum of |row - e|^2 over the rows of a codeword e: 2 (count e - sum).
@@ -173,38 +160,11 @@ Tensor QuantizerLearner::observe(int codebook, const float* rows, std::span<cons
   return gradient;
 }
 
-void QuantizerLearner::add_candidates(int codebook, const float* rows,
-                                      std::span<const std::int32_t> indices) {
-  const Exchange exchange = exchange_of(codebook);
-  std::vector<std::size_t> used;
-  for (std::size_t row = 0; row < indices.size(); ++row) {
-    if (indices[row] >= 0) used.push_back(row);
-  }
-  // Evenly over the batch: neighbours in time are alike. The last pass of a step counts.
-  const std::size_t slots = exchange.filled.size();
-  for (std::size_t slot = 0; slot < slots; ++slot) {
-    const bool fills = used.size() >= slots || slot < used.size();
-    if (!fills) break;
-    const std::size_t row = used.size() >= slots ? used[slot * used.size() / slots] : used[slot];
-    exchange.filled[slot] = 1.0f;
-    std::copy_n(rows + row * to_size(width_), width_, exchange.candidates.data() + slot * to_size(width_));
-  }
-}
-
 Result<void> QuantizerLearner::update(std::uint64_t step, ThreadPool& pool, const RankGroup& ranks) {
   if (!collected_) fail("quantizer_learner", "a forward pass that collects before an update", "none");
   if (ranks.rank < 0 || ranks.rank >= ranks.count || (ranks.count > 1 && !ranks.all_reduce)) {
     fail("quantizer_learner", "a rank within the group and a way to add up",
          "rank " + std::to_string(ranks.rank) + " of " + std::to_string(ranks.count));
-  }
-  // Each slot of the candidates belongs to one rank: the sums are everybody's rows side by side.
-  for (int i = 0; i < codebooks() && averages(); ++i) {
-    const Exchange exchange = exchange_of(i);
-    for (std::size_t slot = 0; slot < exchange.filled.size(); ++slot) {
-      if (slot % to_size(ranks.count) == to_size(ranks.rank)) continue;
-      exchange.filled[slot] = 0.0f;
-      std::fill_n(exchange.candidates.data() + slot * to_size(width_), width_, 0.0f);
-    }
   }
   if (ranks.all_reduce) ranks.all_reduce(exchange_);
   const auto forget = [&] {
@@ -220,13 +180,7 @@ Result<void> QuantizerLearner::update(std::uint64_t step, ThreadPool& pool, cons
     const Exchange exchange = exchange_of(i);
     usage_[to_size(i)].add(exchange.counts);
     if (!averages()) continue;
-    std::vector<float> candidates;
-    for (std::size_t slot = 0; slot < exchange.filled.size(); ++slot) {
-      if (exchange.filled[slot] == 0.0f) continue;
-      const auto row = exchange.candidates.subspan(slot * to_size(width_), to_size(width_));
-      candidates.insert(candidates.end(), row.begin(), row.end());
-    }
-    learners_[to_size(i)].update(exchange.statistics, candidates, step, pool).value();  // finite: checked
+    learners_[to_size(i)].update(exchange.statistics, step, pool).value();  // finite: checked
   }
   forget();
   return {};

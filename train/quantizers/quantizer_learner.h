@@ -23,12 +23,12 @@ struct QuantizerLearnerOptions {
   int codebooks = 8;
   int codebook_size = 1024;
   int dimension = 128;             ///< of the latents
+  int search_paths = 1;            ///< ResidualVq's; others have one
   bool codebook_gradient = false;  ///< codewords are parameters with a loss of their own: no moving averages
   bool normalize_loss = true;      ///< squared errors relative to the mean square of what is quantized
   float decay = 0.99f;             ///< this and the next two: CodebookOptions
   float epsilon = 1e-5f;
-  float dead_below = 0.03f;
-  int candidates = 128;  ///< rows of a step, over all ranks, from which dead codewords are replaced
+  float dead_below = 0.4f;
   KMeansOptions kmeans = {};
   std::uint64_t seed = 0;
 };
@@ -121,7 +121,6 @@ class QuantizerLearner {
  private:
   struct Exchange;
   Exchange exchange_of(int codebook);
-  void add_candidates(int codebook, const float* rows, std::span<const std::int32_t> indices);
 
   QuantizerLearnerOptions options_;
   int width_;

@@ -108,7 +108,7 @@ std::unique_ptr<const Quantizer> ResidualVqLearner::runtime() const {
     books.emplace_back(std::span(words.f32(), to_size(words.size())), options().codebook_size, dimension(),
                        WeightType::f32);
   }
-  return std::make_unique<ResidualVq>(std::move(books));
+  return std::make_unique<ResidualVq>(std::move(books), options().search_paths);
 }
 
 }  // namespace tessera::train
