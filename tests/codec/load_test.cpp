@@ -96,6 +96,10 @@ TEST(Load, OddConfigurationsOfOurFamilyAreRefused) {
   refuse("\"hop\":40", "\"hop\":0", ErrorCode::format, "got 0");
   refuse("\"hop\":40", "\"hop\":41", ErrorCode::format, "multiple of the hop");
   refuse("\"latent\":16", "\"latent\":999999999999", ErrorCode::format, "under \"latent\"");
+  refuse("\"latent\":16", "\"latent\":16,\"search_paths\":65", ErrorCode::format,
+         "expected at most 64 search paths, got 65");
+  refuse("\"latent\":16", "\"latent\":16,\"search_paths\":2,\"code_dimension\":4", ErrorCode::format,
+         "of a plain residual quantizer only");
   refuse("\"block\":\"residual\"", "\"block\":\"magic\"", ErrorCode::format, "got \"magic\"");
   refuse("\"in\":40,\"out\":24", "\"in\":24,\"out\":24", ErrorCode::mismatch, "encoder.in.weight");
   refuse("\"name\":\"encoder.in\"", "\"nom\":\"encoder.in\"", ErrorCode::format,
