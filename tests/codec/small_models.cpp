@@ -155,7 +155,8 @@ std::string tessera_gain_weights() {
   add("decoder.out", {kWidth, kHop + 3, 2}, kHop + 3);
   for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
   return make.file(
-      {{"config", R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":80,
+      {{"config",
+        R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":80,"search_paths":3,
     "codebooks":4,"codebook_size":30,"latent":12,
     "encoder":[{"block":"analysis"},{"block":"split_gain","bands":[4,6,10]},
                {"block":"conv","name":"encoder.in","in":23,"out":24,"kernel":2,"stride":2,"dilation":1},
