@@ -94,7 +94,8 @@ constexpr std::array kKinds = {KindName{Kind::transform, "transform"},
                                KindName{Kind::conv, "conv"},
                                KindName{Kind::conv_transpose, "conv_transpose"},
                                KindName{Kind::residual, "residual"},
-                               KindName{Kind::pitch_filter, "pitch_filter"}};
+                               KindName{Kind::pitch_filter, "pitch_filter"},
+                               KindName{Kind::spectral_smoother, "spectral_smoother"}};
 
 Kind kind_of(const std::string& name) {
   std::string all;
@@ -114,6 +115,15 @@ PitchFilterOptions read_pitch_filter(const Fields& fields) {
   options.after = fields.integer("after", 0);
   options.smoothing = fields.integer("smoothing");
   options.strength = fields.number("strength", 0, 4);
+  return options;
+}
+
+SpectralSmootherOptions read_spectral_smoother(const Fields& fields) {
+  SpectralSmootherOptions options;
+  options.hop = fields.integer("hop");
+  options.bins = fields.integer("bins");
+  options.before = fields.integer("before", 0);
+  options.after = fields.integer("after", 0);
   return options;
 }
 
@@ -162,6 +172,9 @@ TesseraBlock read_block(const Json& json, int hop) {
     case Kind::pitch_filter:
       block.pitch = read_pitch_filter(fields);
       break;
+    case Kind::spectral_smoother:
+      block.smoother = read_spectral_smoother(fields);
+      break;
   }
   return block;
 }
@@ -205,6 +218,12 @@ Json block_json(const TesseraBlock& block) {
                    {"after", block.pitch.after},
                    {"smoothing", block.pitch.smoothing},
                    {"strength", block.pitch.strength}});
+      break;
+    case Kind::spectral_smoother:
+      json.update({{"hop", block.smoother.hop},
+                   {"bins", block.smoother.bins},
+                   {"before", block.smoother.before},
+                   {"after", block.smoother.after}});
       break;
   }
   return json;

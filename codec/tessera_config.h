@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/pitch_filter.h"
+#include "core/spectral_smoother.h"
 
 namespace tessera {
 
@@ -25,6 +26,7 @@ struct TesseraBlock {
     conv_transpose,     ///< name, in, out, kernel, stride
     residual,           ///< name, in == out, kernel, dilation
     pitch_filter,       ///< pitch: samples -> samples
+    spectral_smoother,  ///< smoother: samples -> samples
   };
   Kind kind = Kind::conv;
   std::string name = {};
@@ -34,9 +36,14 @@ struct TesseraBlock {
   int dilation = 1;
   std::vector<int> bands = {};  ///< widths
   PitchFilterOptions pitch = {};
+  SpectralSmootherOptions smoother = {};
 
   /// Whether it turns samples into rows of the hop, or back.
   bool transforms() const { return kind <= Kind::synthesis; }
+  /// The samples that a block from samples to samples takes at a time; 0: it is none.
+  int sample_hop() const {
+    return kind == Kind::pitch_filter ? pitch.hop : kind == Kind::spectral_smoother ? smoother.hop : 0;
+  }
 };
 
 struct TesseraConfig {

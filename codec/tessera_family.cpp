@@ -117,6 +117,9 @@ void add_block(Sequential& layers, const TesseraBlock& block, const Transform& t
     case Kind::pitch_filter:
       layers.add<PitchFilter>(block.pitch);
       break;
+    case Kind::spectral_smoother:
+      layers.add<SpectralSmoother>(block.smoother);
+      break;
   }
 }
 
@@ -152,9 +155,12 @@ int samples_per_frame(const TesseraConfig& config) {
         std::to_string(down) + " and " + std::to_string(up));
   }
   for (const TesseraBlock& block : config.decoder) {
-    if (block.kind != TesseraBlock::Kind::pitch_filter || down % block.pitch.hop == 0) continue;
-    refuse("expected a pitch filter whose hop divides the " + std::to_string(down) +
-           " samples of a frame, got " + std::to_string(block.pitch.hop));
+    const int hop = block.sample_hop();
+    if (hop == 0 || down % hop == 0) continue;
+    const bool pitch = block.kind == TesseraBlock::Kind::pitch_filter;
+    refuse(std::string("expected a ") + (pitch ? "pitch filter" : "spectral smoother") +
+           " whose hop divides the " + std::to_string(down) + " samples of a frame, got " +
+           std::to_string(hop));
   }
   return static_cast<int>(down);
 }

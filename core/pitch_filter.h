@@ -25,7 +25,7 @@ struct PitchFilterOptions {
   int before = 2;         ///< periods that are averaged
   int after = 1;          ///< the same, ahead: the filter is late by so many longest periods and `smoothing`
   int smoothing = 16;     ///< period of the corner frequency, half the length of the low-pass filter
-  float strength = 1.6f;  ///< weight of neighbouring periods where the sound is periodic; its own weight is 1
+  float strength = 0.6f;  ///< weight of neighbouring periods where the sound is periodic; its own weight is 1
 };
 
 /// The pitch at one instant.

@@ -7,6 +7,7 @@
 #include "core/autograd/gain.h"
 #include "core/autograd/pitch_filter.h"
 #include "core/autograd/rearrange.h"
+#include "core/autograd/spectral_smoother.h"
 #include "core/error.h"
 #include "core/spectral.h"
 
@@ -112,6 +113,8 @@ std::vector<CodecModel::Block> CodecModel::add_blocks(const std::vector<TesseraB
       block.second = add(spec.name + ".conv2", spec.out, spec.out, 1, kBranchVariance);
     } else if (spec.kind == Kind::pitch_filter) {
       block.pitch_filter = std::make_shared<PitchFilter>(spec.pitch);
+    } else if (spec.kind == Kind::spectral_smoother) {
+      block.smoother = std::make_shared<SpectralSmoother>(spec.smoother);
     }
     blocks.push_back(std::move(block));
   }
@@ -161,6 +164,8 @@ Tensor CodecModel::run(Tape& tape, const Block& block, Tensor x) const {
     }
     case Kind::pitch_filter:
       return ops::pitch_filter(tape, x, block.pitch_filter);
+    case Kind::spectral_smoother:
+      return ops::spectral_smoother(tape, x, block.smoother);
   }
   return x;
 }

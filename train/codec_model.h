@@ -58,6 +58,7 @@ class CodecModel {
     TesseraBlock spec = {};
     Conv first = {}, second = {};
     std::shared_ptr<const PitchFilter> pitch_filter = {};
+    std::shared_ptr<const SpectralSmoother> smoother = {};
   };
   std::vector<Block> add_blocks(const std::vector<TesseraBlock>& specs, Parameters& parameters);
   Tensor run(Tape& tape, const Block& block, Tensor x) const;

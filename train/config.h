@@ -27,6 +27,7 @@ struct ModelConfig {
   std::vector<int> encoder = {1, 2, 4};
   std::vector<int> decoder = {1, 2, 4, 1, 2};
   bool pitch_filter = true;
+  bool spectral_smoother = true;
   int kernel = 3;
   Quantizer quantizer = Quantizer::residual;
   int codebooks = 16;

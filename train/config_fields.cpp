@@ -59,6 +59,8 @@ void add_model(Builder& t, ModelConfig& c) {
   t.add("encoder", c.encoder, {1, 4096}, "dilations of the encoder's residual blocks, one each");
   t.add("decoder", c.decoder, {1, 4096}, "dilations of the decoder's");
   t.add("pitch_filter", c.pitch_filter, "behind it: averages over neighbouring periods of voiced sound");
+  t.add("spectral_smoother", c.spectral_smoother,
+        "behind that: smooths magnitudes of the low spectrum over time");
   t.add("kernel", c.kernel, {1, 64}, "taps of a residual block's convolution");
   t.choose("quantizer", c.quantizer, {"residual", "factorized"},
            "plain residual, or searched in a few dimensions");

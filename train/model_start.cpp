@@ -20,7 +20,9 @@ constexpr double kCorner = 700;
 // square is 1.
 constexpr double kGainWeight = 3;
 constexpr int kLeastBand = 4;  // coefficients
-constexpr double kFaintest = 0.25;
+// Of the strongest coefficient of a band: what none counts as weaker than, and where the recordings hold
+// nothing.
+constexpr double kFaintest = 1.0 / 4, kNothing = 1.0 / 16;
 
 // Bands of equal width on the scale of equivalent rectangular bandwidths (Glasberg and Moore 1990), but not
 // below kLeastBand coefficients: their widths.
@@ -77,6 +79,16 @@ TesseraBlock pitch_filter(const ModelConfig& config) {
   block.pitch.shortest = config.sample_rate_hz / 500;
   block.pitch.smoothing = config.sample_rate_hz / 1000;
   block.pitch.longest = config.sample_rate_hz / 50 - block.pitch.smoothing;
+  return block;
+}
+
+// Windows of 20 ms or a little less, magnitudes up to 1.5 kHz.
+TesseraBlock spectral_smoother(const ModelConfig& config) {
+  TesseraBlock block;
+  block.kind = Kind::spectral_smoother;
+  int& hop = block.smoother.hop = config.sample_rate_hz / 100;
+  while (config.samples_per_frame() % hop) --hop;
+  block.smoother.bins = 2 * hop * 1500 / config.sample_rate_hz;
   return block;
 }
 
@@ -137,31 +149,37 @@ void set_identity(const Parameters& parameters, const std::string& name, int out
   for (int i = 0; i < count; ++i) weight[i * out + i] = 1;
 }
 
-// Scales for equal power, weighted. No coefficient counts as weaker than kFaintest of the strongest of its
-// band: where the recordings hold next to nothing, as above the edge of a lossy coder, others do, and would
-// fill the latents.
-Tensor scales_of(const TesseraConfig& config, const Tensor& coefficients) {
-  const int hop = config.hop;
+// Root mean squares of the coefficients, [hop].
+std::vector<double> strengths(const Tensor& coefficients, int hop) {
   const std::int64_t rows = coefficients.size() / hop;
-  Tensor scale = Tensor::zeros({hop});
-  int first = 0;
+  std::vector<double> power(static_cast<std::size_t>(hop));
+  for (std::int64_t i = 0; i < coefficients.size(); ++i) {
+    const double value = coefficients.f32()[i];
+    power[static_cast<std::size_t>(i % hop)] += value * value;
+  }
+  for (double& value : power) value = std::sqrt(value / static_cast<double>(rows));
+  return power;
+}
+
+// Scales for equal power, weighted, but for coefficients that are faint beside others of their band; and no
+// basis for the top of the spectrum where the recordings hold nothing. Recordings that have been through a
+// lossy coder hold next to nothing there, others do, and would fill the latents and the gain of the band.
+void fit_tables(TransformTables& tables, const TesseraConfig& config, const std::vector<double>& strengths) {
+  int first = 0, edge = 0;
+  double strongest = 0;
   for (const int width : config.encoder[1].bands) {
-    std::vector<double> rms;
+    const auto begin = strengths.begin() + first;
+    // A band far below the one before it may be empty as a whole.
+    strongest = std::max(*std::max_element(begin, begin + width), kFaintest * strongest);
     for (int k = first; k < first + width; ++k) {
-      double power = 0;
-      for (std::int64_t r = 0; r < rows; ++r) {
-        power += static_cast<double>(coefficients.f32()[r * hop + k]) * coefficients.f32()[r * hop + k];
-      }
-      rms.push_back(std::sqrt(power / static_cast<double>(rows)));
-    }
-    const double faintest = kFaintest * *std::ranges::max_element(rms);
-    for (int k = first; k < first + width; ++k) {
-      const double strength = std::max(rms[static_cast<std::size_t>(k - first)], faintest) + 1e-4;
-      scale.f32()[k] = static_cast<float>(importance(config, k) / strength);
+      const double strength = strengths[static_cast<std::size_t>(k)];
+      if (strength >= kNothing * strongest) edge = k + 1;
+      tables.scale.f32()[k] =
+          static_cast<float>(importance(config, k) / (std::max(strength, kFaintest * strongest) + 1e-4));
     }
     first += width;
   }
-  return scale;
+  std::fill(tables.basis.f32() + edge * config.window, tables.basis.f32() + tables.basis.size(), 0.0f);
 }
 
 }  // namespace
@@ -202,6 +220,10 @@ Result<TesseraConfig> new_model(const ModelConfig& config) {
     model.decoder.push_back(pitch_filter(config));
     model.pre_skip += PitchFilter(model.decoder.back().pitch).delay();
   }
+  if (config.spectral_smoother) {
+    model.decoder.push_back(spectral_smoother(config));
+    model.pre_skip += SpectralSmoother(model.decoder.back().smoother).delay();
+  }
   return model;
 }
 
@@ -210,7 +232,7 @@ void start_as_transform_codec(CodecModel& model, Parameters& parameters, const T
   const TesseraConfig& config = model.config();
   TransformTables tables = mdct_tables(config);
   model.set_tables(tables);
-  tables.scale = scales_of(config, model.coefficients(tape, pcm));
+  fit_tables(tables, config, strengths(model.coefficients(tape, pcm), config.hop));
   model.set_tables(tables);
   const TesseraBlock& in = config.encoder[2];
   const int channels = in.out, rows = in.stride, width = rows * in.in;

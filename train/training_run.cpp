@@ -96,12 +96,14 @@ class TrainingRun {
 
  private:
   std::string path(const char* name) const { return options_.folder + "/" + name; }
+  std::string model_path() const { return path("model.safetensors"); }
   Result<void> open();
   Result<Dataset> open_dataset(const std::vector<std::string>& sources, const char* what);
   Result<void> open_log(std::int64_t resumed_step);
   Tensor first_clips() const;
   Result<RunResult> loop();
   Result<void> log_row(const StepReport& report);
+  Result<void> write_model();
   Result<void> evaluate_model();
   Result<void> save_checkpoint();
   Result<void> write_page();
@@ -252,6 +254,9 @@ Result<RunResult> TrainingRun::loop() {
     const int every = config_.run.examples_every;  // 0: at the end alone
     const bool evaluated = last || (every && done % every == 0);
     const bool logged = evaluated || done % config_.run.log_every == 0;
+    if (evaluated || stopped) {
+      if (auto ok = write_model(); !ok) return ok.error();
+    }
     if (evaluated) {
       if (auto ok = evaluate_model(); !ok) return ok.error();
     }
@@ -268,7 +273,7 @@ Result<RunResult> TrainingRun::loop() {
   RunResult result;
   result.steps = step_->steps();
   result.finished = result.steps >= steps;
-  result.model = path("model.safetensors");
+  result.model = model_path();
   return result;
 }
 
@@ -289,20 +294,17 @@ Result<void> TrainingRun::log_row(const StepReport& report) {
   return log_->append(step_->steps(), row);
 }
 
+Result<void> TrainingRun::write_model() {
+  const WeightAverage::Swap swap(step_->average());
+  const Metadata metadata = {{"training", to_json(config_)}, {"steps", std::to_string(step_->steps())}};
+  return write_model_file(model_path(), step_->model(), step_->parameters(), step_->quantizer(), DType::bf16,
+                          metadata);
+}
+
 Result<void> TrainingRun::evaluate_model() {
-  const std::string model = path("model.safetensors");
-  {
-    const WeightAverage::Swap swap(step_->average());
-    const Metadata metadata = {{"training", to_json(config_)}, {"steps", std::to_string(step_->steps())}};
-    if (auto ok = write_model_file(model, step_->model(), step_->parameters(), step_->quantizer(),
-                                   DType::bf16, metadata);
-        !ok) {
-      return ok.error();
-    }
-  }
   EvaluationOptions options;
   options.folder = options_.folder;
-  auto evaluation = evaluate(model, heldout_ ? *heldout_ : *train_, step_->steps(), options, pool_);
+  auto evaluation = evaluate(model_path(), heldout_ ? *heldout_ : *train_, step_->steps(), options, pool_);
   if (!evaluation) return evaluation.error();
   row_ = std::move(evaluation->metrics);
   examples_ = std::move(evaluation->examples);

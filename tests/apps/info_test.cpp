@@ -15,7 +15,7 @@ TEST_F(InfoTest, TsrFile) {
   EXPECT_EQ(info["coder"], "adaptive");
   EXPECT_EQ(info["exact_length"], true);
   EXPECT_EQ(info["damaged"], false);
-  EXPECT_EQ(info["pre_skip"], 640);
+  EXPECT_EQ(info["pre_skip"], 1120);
   for (const char* key :
        {"seconds", "samples", "bytes", "kbps", "frames", "codebooks", "channels", "sample_rate_hz"}) {
     EXPECT_EQ(info[key], encoded[key]) << key;
@@ -44,7 +44,7 @@ TEST_F(InfoTest, TokenFiles) {
     ok({"tokens", "in.wav", file});
     const auto info = ok({"info", file, "--json"}).json();
     EXPECT_EQ(info["kind"], "tokens");
-    EXPECT_EQ(info["frames"], 27);  // 25 and two for the codec's delay
+    EXPECT_EQ(info["frames"], 29);  // 25 and four for the codec's delay
     EXPECT_EQ(info["codebooks"], 16);
   }
   EXPECT_NE(ok({"info", "x.jsonl"}).out.find("tessera"), std::string::npos);

@@ -79,7 +79,7 @@ TEST_F(RoundTripTest, OneSampleAndLengthsAroundAFrame) {
     sound.samples.resize(static_cast<std::size_t>(samples));
     write_wav("in.wav", sound);
     const auto encoded = ok({"encode", "in.wav", "x.tsr", "--json", "-n", "1"}).json();
-    EXPECT_EQ(encoded["frames"], (samples + 640 + 319) / 320);
+    EXPECT_EQ(encoded["frames"], (samples + 1120 + 319) / 320);
     ok({"decode", "x.tsr", "out.wav"});
     EXPECT_EQ(read_wav("out.wav").frames(), samples);
   }

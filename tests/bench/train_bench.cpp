@@ -49,7 +49,9 @@ struct Setting {
   const char* name;
   Precision precision;
   int threads;
-  bool adversarial;
+  bool adversarial = false;
+  bool peer =
+      false;  // what train_peer.py has a counterpart of: nothing behind the transform, nearest codewords
 };
 
 class Run {
@@ -60,6 +62,10 @@ class Run {
     config_.run.steps = 1 << 20;
     config_.discriminators.start_step = 0;
     if (!setting.adversarial) config_.losses.adversarial = config_.losses.feature_matching = 0;
+    if (setting.peer) {
+      config_.model.pitch_filter = config_.model.spectral_smoother = false;
+      config_.model.search_paths = 1;
+    }
     const std::int64_t length = crop_options(config_).length;
     batch_.audio = sound(config_.data.batch, length);
     step_ = TrainingStep::make(config_, pool_).value();
@@ -114,10 +120,23 @@ void train(benchmark::State& state, const Setting& setting) {
 }
 
 void register_all() {
-  static constexpr Setting kSettings[] = {{"train/f32/1", Precision::f32, 1, false},
-                                          {"train/f32/2", Precision::f32, 2, false},
-                                          {"train/bf16/2", Precision::bf16, 2, false},
-                                          {"train/bf16/2/adversarial", Precision::bf16, 2, true}};
+  static constexpr Setting kSettings[] = {
+      {.name = "train/f32/1", .precision = Precision::f32, .threads = 1},
+      {.name = "train/f32/2", .precision = Precision::f32, .threads = 2},
+      {.name = "train/bf16/2", .precision = Precision::bf16, .threads = 2},
+      {.name = "train/bf16/2/adversarial", .precision = Precision::bf16, .threads = 2, .adversarial = true},
+      {.name = "train_peer/f32/2", .precision = Precision::f32, .threads = 2, .peer = true},
+      {.name = "train_peer/f32/2/adversarial",
+       .precision = Precision::f32,
+       .threads = 2,
+       .adversarial = true,
+       .peer = true},
+      {.name = "train_peer/bf16/2", .precision = Precision::bf16, .threads = 2, .peer = true},
+      {.name = "train_peer/bf16/2/adversarial",
+       .precision = Precision::bf16,
+       .threads = 2,
+       .adversarial = true,
+       .peer = true}};
   for (const Setting& setting : kSettings) {
     if (setting.precision == Precision::bf16 && !ops::bf16_products()) continue;
     benchmark::RegisterBenchmark(setting.name, [&setting](benchmark::State& state) { train(state, setting); })

@@ -121,6 +121,18 @@ TEST(Load, OddConfigurationsOfOurFamilyAreRefused) {
          "{\"block\":\"inverse_transform\"},{\"block\":\"pitch_filter\",\"hop\":30,\"shortest\":4,"
          "\"longest\":50,\"before\":2,\"after\":1,\"smoothing\":10,\"strength\":1}",
          ErrorCode::format, "a pitch filter whose hop divides the 40 samples of a frame, got 30");
+  refuse("{\"block\":\"inverse_transform\"}",
+         "{\"block\":\"inverse_transform\"},{\"block\":\"spectral_smoother\",\"hop\":30,\"bins\":4,"
+         "\"before\":2,\"after\":1}",
+         ErrorCode::format, "a spectral smoother whose hop divides the 40 samples of a frame, got 30");
+  refuse("{\"block\":\"inverse_transform\"}",
+         "{\"block\":\"inverse_transform\"},{\"block\":\"spectral_smoother\",\"hop\":20,\"before\":2,"
+         "\"after\":1}",
+         ErrorCode::format, "under \"bins\", got nothing");
+  refuse("{\"block\":\"inverse_transform\"}",
+         "{\"block\":\"inverse_transform\"},{\"block\":\"spectral_smoother\",\"hop\":20,\"bins\":21,"
+         "\"before\":2,\"after\":1}",
+         ErrorCode::format, "bins from 1 to 20, got 21");
   refuse("\"codebooks\":4", "\"codebooks\":5", ErrorCode::mismatch, "quantizer.4.codebook");
   refuse("{\"family\"", "[{\"family\"", ErrorCode::format, "expected a JSON object");
 }

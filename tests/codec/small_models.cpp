@@ -156,7 +156,7 @@ std::string tessera_gain_weights() {
   for (int i = 0; i < 4; ++i) make.add("quantizer." + number(i) + ".codebook", {30, kLatent}, 1.0f);
   return make.file(
       {{"config",
-        R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":80,"search_paths":3,
+        R"({"family":"tessera","version":2,"sample_rate_hz":8000,"hop":20,"window":40,"pre_skip":120,"search_paths":3,
     "codebooks":4,"codebook_size":30,"latent":12,
     "encoder":[{"block":"analysis"},{"block":"split_gain","bands":[4,6,10]},
                {"block":"conv","name":"encoder.in","in":23,"out":24,"kernel":2,"stride":2,"dilation":1},
@@ -166,7 +166,8 @@ std::string tessera_gain_weights() {
                {"block":"conv_transpose","name":"decoder.out","in":24,"out":23,"kernel":2,"stride":2},
                {"block":"join_gain","bands":[4,6,10]},{"block":"synthesis"},
                {"block":"pitch_filter","hop":40,"shortest":4,"longest":50,"before":2,"after":1,"smoothing":10,
-                "strength":0.9}]})"}});
+                "strength":0.9},
+               {"block":"spectral_smoother","hop":20,"bins":4,"before":2,"after":1}]})"}});
 }
 
 }  // namespace

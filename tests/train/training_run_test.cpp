@@ -136,6 +136,7 @@ TEST_F(TrainingRunTest, StoppedAndResumedIsAsIfNeverStopped) {
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_FALSE(first->finished);
   EXPECT_EQ(first->steps, 7);
+  EXPECT_TRUE(read_model_file(first->model)) << first->model;
   const auto second = resume_run(options("parts"));
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_EQ(last_state("parts"), last_state("whole"));

@@ -55,7 +55,7 @@ DEFAULTS = {
     },
     "quantizer": {
         "decay": 0.99,
-        "dead_below": 0.03,
+        "dead_below": 0.4,
         "codebook_gradient": False,
         "keep_all": 0.2,
         "choices": [],
@@ -190,7 +190,7 @@ class Tessera:
 
     def __init__(self, program, precision, adversarial, threads):
         self.program, self.precision, self.name = program, precision, "train_bench"
-        wanted = f"train/{precision}/{threads}" + ("/adversarial" if adversarial else "")
+        wanted = f"train_peer/{precision}/{threads}" + ("/adversarial" if adversarial else "")
         command = [program, "--benchmark_list_tests"]
         listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         pattern = re.escape(wanted) + r"(/min_time:[^/]+)?(/real_time)?"
