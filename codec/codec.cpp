@@ -43,7 +43,7 @@ Result<std::unique_ptr<Model>> build(const SafeTensors& file, const std::string&
       expect_frames(model->decoder.get(), {info.samples_per_frame, 1});
       info.family = family.name;
       info.name = file.name();
-      info.weights_hash = weights_hash(file);
+      info.weights_hash += weights_hash(file);
       info.parameters = count_parameters(file);
       info.codebooks = model->quantizer->codebooks();
       for (int i = 0; i < info.codebooks; ++i)

@@ -30,7 +30,8 @@ struct Model;  // codec/model.h: the layers of a loaded codec
 struct CodecInfo {
   std::string family;  ///< "mimi", "encodec", "tessera"
   std::string name;    ///< where the weights came from: a file name, or "tessera_speech (built in)"
-  /// Of the tensors, whatever the layout of the file and the precision in memory.
+  /// Of the tensors, whatever the layout of the file and the precision in memory, and of the configuration,
+  /// if the file has one, but not of how an encoder searches.
   std::uint64_t weights_hash = 0;
   std::int64_t parameters = 0;
   int sample_rate_hz = 0;

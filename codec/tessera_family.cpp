@@ -6,6 +6,7 @@
 #include "codec/weights.h"
 #include "core/conv1d.h"
 #include "core/gain.h"
+#include "core/hash.h"
 #include "core/sequential.h"
 #include "quantizers/factorized_vq.h"
 #include "quantizers/residual_vq.h"
@@ -193,6 +194,13 @@ std::unique_ptr<Quantizer> factorized_quantizer(const TesseraConfig& config, Wei
   return std::make_unique<FactorizedVq>(std::move(levels));
 }
 
+// Of all that decides what tokens sound like: not how an encoder searches.
+std::uint64_t configuration_hash(TesseraConfig config) {
+  config.search_paths = 1;
+  const std::string text = to_json(config);
+  return content_hash(std::as_bytes(std::span(text)));
+}
+
 std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const LoadOptions& options) {
   const TesseraConfig config = parse_tessera_config(*file.metadata("config"));
   Weights weights(file, options.weights);
@@ -202,6 +210,7 @@ std::unique_ptr<Model> build(const SafeTensors& file, const std::string&, const 
   model->info.samples_per_frame = samples_per_frame(config);
   model->info.pre_skip = config.pre_skip;
   model->info.latency_samples = model->info.samples_per_frame + config.pre_skip;
+  model->info.weights_hash = configuration_hash(config);
   if (options.encoder) model->encoder = chain(config.encoder, transform, 1, config.latent, weights);
   if (options.decoder) model->decoder = chain(config.decoder, transform, config.latent, 1, weights);
 

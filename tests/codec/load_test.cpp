@@ -137,6 +137,20 @@ TEST(Load, OddConfigurationsOfOurFamilyAreRefused) {
   refuse("{\"family\"", "[{\"family\"", ErrorCode::format, "expected a JSON object");
 }
 
+// The same tensors are another codec if they decode to something else.
+TEST(Load, TheHashCoversTheConfiguration) {
+  const auto hash = [](const std::string& from, const std::string& to) {
+    const auto codec = load_changed("tessera_gain", {.without = {}, .reshaped = {}, .from = from, .to = to});
+    EXPECT_TRUE(codec) << codec.error().message;
+    return codec ? (*codec)->info().weights_hash : 0;
+  };
+  const std::uint64_t own = small_model("tessera_gain")->info().weights_hash;
+  EXPECT_EQ(hash("\"search_paths\":3", "\"search_paths\":2"), own);
+  EXPECT_EQ(hash("\"strength\":0.9", "\"strength\":0.90"), own);
+  EXPECT_NE(hash("\"strength\":0.9", "\"strength\":0.8"), own);
+  EXPECT_NE(hash("\"pre_skip\":120", "\"pre_skip\":121"), own);
+}
+
 TEST(Load, FilesOfNoFamilySaySo) {
   std::string bytes;
   const float value = 1;
